@@ -1,0 +1,44 @@
+# Three commands, each of which sets up what it needs: make run, make test, make check.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One file of exact versions for every install; pip reads this variable, also when it builds.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test check format bench clean help
+
+run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
+	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 120 --suspension 0.1 --workers 2 \
+		--out runs/synthetic-1-1 --overwrite
+
+test: $(VENV)/.dev  ## the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev  ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## rewrite the code in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.package  ## the engine's cost, as ratios in one run
+	$(BIN)/python benchmarks/engine.py
+
+clean:  ## remove the virtual environment and the results of runs
+	rm -rf $(VENV) runs
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/'
+
+$(VENV)/.package: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "asyncfeded needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.package
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
