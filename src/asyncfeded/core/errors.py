@@ -1,0 +1,46 @@
+"""The tree of errors.
+
+    AsyncFedEDError
+    ├── SettingError       a setting out of its range, of the wrong type or unknown
+    ├── FileError          a file or folder that cannot be read, written or understood
+    ├── ClientStateError   a call that does not fit what the server knows of a client
+    ├── VersionError       a version of the model that is not stored
+    ├── RuleError          a rule that broke its contract
+    └── TrainingError      a client's training that raised
+
+A bad update is none of these: it is answered by a receipt that says why it was refused.
+"""
+
+
+class AsyncFedEDError(Exception):
+    """The root: everything this package raises on purpose."""
+
+
+class SettingError(AsyncFedEDError, ValueError):
+    """A setting out of its range, of the wrong type or unknown."""
+
+
+class FileError(AsyncFedEDError):
+    """A file or folder that cannot be read, written or understood."""
+
+
+class ClientStateError(AsyncFedEDError):
+    """A call that does not fit what the server knows of a client."""
+
+
+class VersionError(AsyncFedEDError, LookupError):
+    """A version of the model that is not stored."""
+
+
+class RuleError(AsyncFedEDError):
+    """A rule that broke its contract."""
+
+
+class TrainingError(AsyncFedEDError):
+    """A client's training that raised."""
+
+
+def require(condition: bool, name: str, limit: str, value: object) -> None:
+    """Raise a SettingError that names the setting, its limit and the value unless it holds."""
+    if not condition:
+        raise SettingError(f"{name} must be {limit}; given {value!r}")

@@ -1,0 +1,101 @@
+"""What the server and its clients say to each other. Every message is frozen."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from asyncfeded.core.vectors import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class TrainTask:
+    """Train from these parameters for this many local epochs.
+
+    `parameters` is read-only. `round` counts the tasks of this client from 0; sending it back
+    with the update lets the server tell a duplicate from a new update beyond doubt.
+    """
+
+    client_id: str
+    version: int
+    parameters: Vector
+    epochs: int
+    round: int = 0
+    proximal_mu: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUpdate:
+    """What a client learned: its model after training minus the version it started from."""
+
+    client_id: str
+    version: int
+    delta: Vector
+    num_examples: int
+    epochs: int
+    round: int | None = None
+
+
+Train = Callable[[TrainTask], ClientUpdate]
+"""A client's training, as every transport sees it."""
+
+
+class Refusal(StrEnum):
+    """Why an update was not taken."""
+
+    UNKNOWN_CLIENT = "unknown_client"
+    """No client of that name takes part."""
+    DUPLICATE = "duplicate"
+    """An update for that task has been taken already."""
+    VERSION_NOT_HELD = "version_not_held"
+    """The client does not hold that version: it was not given it, or has given it back."""
+    WRONG_TYPE = "wrong_type"
+    """The delta is not a 1-D float32 array, or a count is not a whole number."""
+    WRONG_LENGTH = "wrong_length"
+    """The delta has more or fewer elements than the model."""
+    OUT_OF_RANGE = "out_of_range"
+    """The number of examples or of epochs is below 1."""
+    NOT_FINITE = "not_finite"
+    """The delta has a NaN or an infinity."""
+    ZERO_DELTA = "zero_delta"
+    """The delta is zero: there is nothing to add."""
+    TOO_STALE = "too_stale"
+    """The staleness is above the bound Γ."""
+    STEP_NOT_FINITE = "step_not_finite"
+    """A norm, the server's learning rate or the new model would be NaN or infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The server's answer to an update.
+
+    `accepted` says whether the rule took the update, `version` is the server's version after it.
+    `next_task` is what the client does next; it is None while the client waits for a
+    synchronous round to end, and for an unknown client. `other_tasks` are for the clients whose
+    wait has ended with this update. `figures` is what the rule found worth recording.
+    """
+
+    client_id: str
+    accepted: bool
+    version: int
+    reason: Refusal | None = None
+    lag: int | None = None
+    delta_norm: float | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    next_task: TrainTask | None = None
+    other_tasks: tuple[TrainTask, ...] = ()
+
+    @property
+    def staleness(self) -> float | None:
+        """γ of Eq. 6, where the rule measures it."""
+        return self.figures.get("staleness")
+
+    @property
+    def learning_rate(self) -> float | None:
+        """The server's learning rate for this update, where the rule has one."""
+        return self.figures.get("learning_rate")
+
+    @property
+    def tasks(self) -> tuple[TrainTask, ...]:
+        """Every task that this update has set free, the client's own first."""
+        own = () if self.next_task is None else (self.next_task,)
+        return own + self.other_tasks

@@ -1,0 +1,112 @@
+"""The contract of an aggregation rule, documented here and nowhere else.
+
+The rule decides, the server acts. A rule is a value: its name, its settings, and one or two pure
+functions that close over its hyperparameters.
+
+`on_update(state, arrival)` is called for every update that has passed validation. It returns a
+`Decision`: the rule's next state, the work of that client's next round, and a step on the model,
+or no step if the update is kept for later. It mutates nothing it is given, has no clock, no
+randomness and no I/O: the same arguments give the same decision, to the bit.
+
+`on_round_end(state)` makes a rule synchronous. The server then lets every client that has
+reported wait, calls it once when all that take part have reported or left, and sends everybody
+the new version. Without it (None) a client is sent on at once.
+
+A new rule is one file in `rules/` with a factory whose keyword arguments are its
+hyperparameters, one row in `rules.REGISTRY`, and one row in the table of the contract tests.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from asyncfeded.core import vectors
+from asyncfeded.core.vectors import Vector
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a client does in a round.
+
+    `epochs` (the paper's K, at least 1) may be fractional between rounds; a client runs its
+    floor. `proximal_mu` pulls the client's training towards the version it started from.
+    """
+
+    epochs: float
+    proximal_mu: float = 0.0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A valid update as a rule sees it.
+
+    `delta` is the update Δ, `base` the version it started from, `current` the model x_t now,
+    `lag` how many versions lie between the two. `work` is what the client had been given.
+    `delta_norm` is ‖Δ‖ > 0. Norms are taken over the first `trained` elements, which an
+    optimizer trains; the rest (batch-norm statistics, say) travel with the model.
+    """
+
+    client_id: str
+    delta: Vector
+    base: Vector
+    current: Vector
+    lag: int
+    num_examples: int
+    work: Work
+    delta_norm: float
+    trained: int
+
+    @cached_property
+    def distance(self) -> float:
+        """‖x_t − x_base‖, measured when first asked for."""
+        if self.lag == 0:
+            return 0.0
+        return vectors.distance(self.current[: self.trained], self.base[: self.trained])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """x_{t+1} = x_t + scale · direction."""
+
+    scale: float
+    direction: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[State]):
+    """What a rule wants done about an arrival; `figures` go into the receipt and the log."""
+
+    state: State
+    work: Work
+    step: Step | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnd(Generic[State]):
+    """What a synchronous rule wants done when its round is complete."""
+
+    state: State
+    step: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[State]):
+    """An aggregation rule: see the top of this file."""
+
+    name: str
+    settings: Mapping[str, Any]
+    first_work: Work
+    initial_state: State
+    on_update: Callable[[State, Arrival], Decision[State]]
+    on_round_end: Callable[[State], RoundEnd[State]] | None = None
+
+
+AnyRule = Rule[Any]
+AnyDecision = Decision[Any]
+
+Guard = Callable[[Arrival], bool]
+"""Whether an arrival may reach the rule."""

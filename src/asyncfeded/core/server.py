@@ -1,0 +1,301 @@
+"""The server: a state machine without I/O, clock or randomness.
+
+The same calls give the same bits, so it can be tested by enumeration, replayed from a log, and
+is the same object in every transport. It is not safe to share between threads: one caller.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asyncfeded.core import vectors
+from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
+from asyncfeded.core.history import VersionHistory
+from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
+from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Step, Work
+from asyncfeded.core.validation import content_fault
+from asyncfeded.core.vectors import Vector
+
+
+@dataclass(slots=True)
+class _Client:
+    """What the server knows of a client; `task` is None while it waits for a round to end."""
+
+    work: Work
+    next_round: int = 0
+    task: TrainTask | None = None
+    last_taken: int | None = None
+
+
+class Server:
+    """Holds the model and folds in updates as its rule decides.
+
+    >>> server = Server(np.zeros(2, np.float32), rule=rules.asyncfeded())
+    >>> task = server.join("client-7")
+    >>> receipt = server.receive(ClientUpdate("client-7", task.version, delta, 120, task.epochs))
+
+    `trained` is the number of leading elements that an optimizer trains (default: all). The
+    rest are statistics: norms leave them out, and a step moves them towards the client's own
+    values, so that a stale variance, say, is never extrapolated.
+    """
+
+    def __init__(
+        self,
+        initial: Vector,
+        rule: AnyRule,
+        *,
+        guards: Sequence[Guard] = (),
+        history: VersionHistory | None = None,
+        trained: int | None = None,
+    ) -> None:
+        if not isinstance(initial, np.ndarray) or initial.dtype != np.float32 or initial.ndim != 1:
+            raise SettingError(
+                "initial must be a 1-D float32 array; given "
+                f"{getattr(initial, 'dtype', type(initial).__name__)} "
+                f"of shape {getattr(initial, 'shape', None)}"
+            )
+        require(initial.size > 0, "initial", "a vector of at least one element", initial)
+        if not vectors.all_finite(initial):
+            raise SettingError("initial must be finite; it has a NaN or an infinity")
+        self.rule = rule
+        self.version = 1
+        self.accepted = 0
+        self.refused: Counter[Refusal] = Counter()
+        self._size = initial.size
+        self._trained = initial.size if trained is None else trained
+        require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
+        self._guards = tuple(guards)
+        self._history = VersionHistory() if history is None else history
+        self._history.store(1, initial.copy())
+        self._clients: dict[str, _Client] = {}
+        self._at_work = 0
+        self._state = rule.initial_state
+
+    @property
+    def parameters(self) -> Vector:
+        """The model now, as a read-only view that later updates do not change."""
+        return self._history[self.version]
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The clients that take part, in the order in which they joined."""
+        return tuple(self._clients)
+
+    @property
+    def stored_versions(self) -> int:
+        """How many versions of the model are held in memory."""
+        return len(self._history)
+
+    def join(self, client_id: str) -> TrainTask:
+        """Let a client take part, from the current version on."""
+        if not isinstance(client_id, str) or not client_id:
+            raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
+        if client_id in self._clients:
+            raise ClientStateError(
+                f"client {client_id!r} takes part already; let it leave before it joins again"
+            )
+        client = self._clients[client_id] = _Client(work=self.rule.first_work)
+        return self._next_task(client_id, client)
+
+    def leave(self, client_id: str) -> tuple[TrainTask, ...]:
+        """Let a client go; returns the tasks of those who waited only for it."""
+        client = self._clients.pop(client_id, None)
+        if client is None:
+            raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
+        self._give_back(client)
+        return self._end_round_if_complete()[1] if self._clients else ()
+
+    def receive(self, update: ClientUpdate) -> Receipt:
+        """Fold in an update, or say why not; a refused update changes nothing but a counter."""
+        receipt = self._answer(update)
+        if receipt.reason is None:
+            self.accepted += 1
+        else:
+            self.refused[receipt.reason] += 1
+        return receipt
+
+    def _answer(self, update: ClientUpdate) -> Receipt:
+        client = self._find(update.client_id)
+        if client is None:
+            return self._refusal(update, Refusal.UNKNOWN_CLIENT)
+        fault = _protocol_fault(client, update)
+        if fault is not None:
+            return self._refusal(update, fault, next_task=client.task)
+        fault = content_fault(update, self._size)
+        receipt = self._refusal(update, fault) if fault else self._fold_in(update, client)
+        self._give_back(client)
+        if self.rule.on_round_end is None:
+            return replace(receipt, next_task=self._next_task(update.client_id, client))
+        return self._wait_for_round_end(receipt)
+
+    def _find(self, client_id: object) -> _Client | None:
+        return self._clients.get(client_id) if isinstance(client_id, str) else None
+
+    def _fold_in(self, update: ClientUpdate, client: _Client) -> Receipt:
+        """Let the rule decide about a valid update and do what it says."""
+        lag = self.version - update.version
+        delta_norm = vectors.norm(update.delta[: self._trained])
+        if delta_norm == 0.0:
+            return self._refusal(update, Refusal.ZERO_DELTA, lag, delta_norm)
+        decision = self._decide(update, client, lag, delta_norm)
+        if decision is None:
+            return self._refusal(update, Refusal.TOO_STALE, lag, delta_norm)
+        # The client's version is no longer needed, so its memory can take the next one.
+        self._give_back(client)
+        finite = all(math.isfinite(figure) for figure in decision.figures.values())
+        if not finite or not self._take(decision.step):
+            return self._refusal(update, Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        self._state = decision.state
+        client.work = _checked(decision.work, self.rule)
+        client.last_taken = update.version
+        return Receipt(
+            client_id=update.client_id,
+            accepted=True,
+            version=self.version,
+            lag=lag,
+            delta_norm=delta_norm,
+            figures=decision.figures,
+        )
+
+    def _decide(
+        self, update: ClientUpdate, client: _Client, lag: int, delta_norm: float
+    ) -> AnyDecision | None:
+        """Ask the guards and then the rule; None if a guard says no."""
+        delta, base, current = update.delta, self._history[update.version], self.parameters
+        if self._trained < self._size:
+            delta, base = self._with_fresh_statistics(delta, base, current)
+        arrival = Arrival(
+            client_id=update.client_id,
+            delta=_read_only(delta),
+            base=_read_only(base),
+            current=current,
+            lag=lag,
+            num_examples=update.num_examples,
+            work=client.work,
+            delta_norm=delta_norm,
+            trained=self._trained,
+        )
+        if not all(guard(arrival) for guard in self._guards):
+            return None
+        return self.rule.on_update(self._state, arrival)
+
+    def _with_fresh_statistics(
+        self, delta: Vector, base: Vector, current: Vector
+    ) -> tuple[Vector, Vector]:
+        """Express the untrained part of an update relative to the current model.
+
+        base + Δ stays the client's own value, so that any rule's step of weight w ≤ 1 gives
+        (1 − w) · current + w · client's.
+        """
+        delta, base = delta.copy(), base.copy()
+        statistics = slice(self._trained, None)
+        delta[statistics] += base[statistics] - current[statistics]
+        base[statistics] = current[statistics]
+        return delta, base
+
+    def _take(self, step: Step | None) -> bool:
+        """Make x_t + scale · direction the next version, unless it is not finite."""
+        if step is None:
+            return True
+        if step.direction.shape != (self._size,):
+            raise RuleError(
+                f"rule {self.rule.name!r} returned a direction of shape {step.direction.shape}; "
+                f"the model has {self._size} elements"
+            )
+        buffer = self._history.empty_buffer(self._size)
+        vectors.add_scaled(self.parameters, step.scale, step.direction, out=buffer)
+        if not vectors.all_finite(buffer):
+            self._history.return_buffer(buffer)
+            return False
+        self._history.store(self.version + 1, buffer)
+        self._history.release(self.version)
+        self.version += 1
+        return True
+
+    def _wait_for_round_end(self, receipt: Receipt) -> Receipt:
+        """Complete the receipt of a synchronous rule; the last one of a round ends it."""
+        step_taken, tasks = self._end_round_if_complete()
+        if receipt.accepted and not step_taken:
+            receipt = replace(receipt, accepted=False, reason=Refusal.STEP_NOT_FINITE)
+        own = next((task for task in tasks if task.client_id == receipt.client_id), None)
+        others = tuple(task for task in tasks if task is not own)
+        return replace(receipt, version=self.version, next_task=own, other_tasks=others)
+
+    def _end_round_if_complete(self) -> tuple[bool, tuple[TrainTask, ...]]:
+        """End a synchronous round once nobody is at work; the flag is False if its step failed."""
+        if self.rule.on_round_end is None or self._at_work > 0:
+            return True, ()
+        end = self.rule.on_round_end(self._state)
+        self._state = end.state
+        step_taken = self._take(end.step)
+        tasks = [self._next_task(name, client) for name, client in self._clients.items()]
+        return step_taken, tuple(tasks)
+
+    def _next_task(self, client_id: str, client: _Client) -> TrainTask:
+        self._history.lease(self.version)
+        self._at_work += 1
+        client.task = TrainTask(
+            client_id=client_id,
+            version=self.version,
+            parameters=self.parameters,
+            epochs=math.floor(client.work.epochs),
+            round=client.next_round,
+            proximal_mu=client.work.proximal_mu,
+        )
+        client.next_round += 1
+        return client.task
+
+    def _give_back(self, client: _Client) -> None:
+        """End a client's lease on the version it trained from."""
+        if client.task is not None:
+            version = client.task.version
+            client.task = None
+            self._at_work -= 1
+            self._history.release(version)
+
+    def _refusal(
+        self,
+        update: ClientUpdate,
+        reason: Refusal,
+        lag: int | None = None,
+        delta_norm: float | None = None,
+        next_task: TrainTask | None = None,
+    ) -> Receipt:
+        return Receipt(
+            client_id=update.client_id,
+            accepted=False,
+            version=self.version,
+            reason=reason,
+            lag=lag,
+            delta_norm=delta_norm,
+            next_task=next_task,
+        )
+
+
+def _protocol_fault(client: _Client, update: ClientUpdate) -> Refusal | None:
+    """Why an update does not answer the task that its client holds, if so."""
+    holds = client.task is not None and update.version == client.task.version
+    if update.round is None:
+        if holds:
+            return None
+        taken = update.version == client.last_taken
+        return Refusal.DUPLICATE if taken else Refusal.VERSION_NOT_HELD
+    if client.task is not None and update.round == client.task.round:
+        return None if holds else Refusal.VERSION_NOT_HELD
+    earlier = isinstance(update.round, int) and 0 <= update.round < client.next_round
+    return Refusal.DUPLICATE if earlier else Refusal.VERSION_NOT_HELD
+
+
+def _checked(work: Work, rule: AnyRule) -> Work:
+    if not (math.isfinite(work.epochs) and work.epochs >= 1):
+        raise RuleError(f"rule {rule.name!r} asked for {work.epochs} epochs; the least is 1")
+    return work
+
+
+def _read_only(vector: Vector) -> Vector:
+    view = vector.view()
+    view.flags.writeable = False
+    return view

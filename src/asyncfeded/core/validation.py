@@ -1,0 +1,26 @@
+"""What an update must be before anything is computed from it."""
+
+import numpy as np
+
+from asyncfeded.core.messages import ClientUpdate, Refusal
+from asyncfeded.core.vectors import all_finite
+
+
+def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
+    """Why the content of an update cannot be used with a model of `size` elements, if so."""
+    delta = update.delta
+    if not isinstance(delta, np.ndarray) or delta.dtype != np.float32 or delta.ndim != 1:
+        return Refusal.WRONG_TYPE
+    if not (_is_count(update.num_examples) and _is_count(update.epochs)):
+        return Refusal.WRONG_TYPE
+    if delta.size != size:
+        return Refusal.WRONG_LENGTH
+    if update.num_examples < 1 or update.epochs < 1:
+        return Refusal.OUT_OF_RANGE
+    if not all_finite(delta):
+        return Refusal.NOT_FINITE
+    return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,16 @@
+"""A bound on staleness: the Γ of the paper's Assumption 4, as a guard."""
+
+import math
+
+from asyncfeded.core.errors import require
+from asyncfeded.core.rule import Arrival, Guard
+
+
+def bounded_staleness(limit: float) -> Guard:
+    """Let an arrival pass if γ = ‖x_t − x_base‖ / ‖Δ‖ ≤ Γ, with Γ = `limit`."""
+    require(math.isfinite(limit) and limit > 0, "max_staleness", "a finite number above 0", limit)
+
+    def guard(arrival: Arrival) -> bool:
+        return arrival.distance / arrival.delta_norm <= limit
+
+    return guard

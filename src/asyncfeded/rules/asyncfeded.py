@@ -1,0 +1,75 @@
+"""AsyncFedED: staleness as a Euclidean distance, and local epochs that follow it.
+
+Qiyuan Wang, Qianqian Yang, Shibo He, Zhiguo Shi, Jiming Chen: AsyncFedED: Asynchronous Federated
+Learning with Euclidean Distance based Adaptive Weight Aggregation, 2022, arXiv:2205.13797.
+
+    x_{t+1} = x_t + η · Δ                      Eq. 5
+    γ       = ‖x_t − x_base‖ / ‖Δ‖             Eq. 6, staleness
+    η       = λ / (γ + ε)                      Eq. 7, at most λ / ε
+    K_next  = K + floor((γ̄ − γ) · κ)           Eq. 8, here never below 1
+"""
+
+from math import floor, isfinite
+from typing import Annotated, Literal
+
+from asyncfeded.core.errors import require
+from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+
+
+def asyncfeded(
+    lam: Annotated[float, "λ, the scale of the server's learning rate; above 0"] = 5.0,
+    eps: Annotated[float, "ε, the offset of the staleness; above 0"] = 5.0,
+    gamma_bar: Annotated[float, "γ̄, the staleness that K steers towards; at least 0"] = 3.0,
+    kappa: Annotated[float, "κ, how fast K follows; 0 keeps K constant"] = 1.0,
+    initial_epochs: Annotated[int, "K of a client's first round; at least 1"] = 10,
+    rounding: Annotated[
+        Literal["floor", "carry"], "floor is Eq. 8 as printed; carry keeps K's fraction"
+    ] = "floor",
+    max_epochs: Annotated[int | None, "an upper bound on K; none by default"] = None,
+) -> Rule[None]:
+    """Fold in every update at once, the less the staler it is; steer each client's K.
+
+    With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run
+    the floor. As printed, Eq. 8 can never raise K while γ̄ · κ < 1.
+    """
+    require(isfinite(lam) and lam > 0, "lam", "a finite number above 0", lam)
+    require(isfinite(eps) and eps > 0, "eps", "a finite number above 0", eps)
+    require(isfinite(gamma_bar) and gamma_bar >= 0, "gamma_bar", "at least 0", gamma_bar)
+    require(isfinite(kappa) and kappa >= 0, "kappa", "at least 0", kappa)
+    require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
+    require(rounding in ("floor", "carry"), "rounding", "'floor' or 'carry'", rounding)
+    require(
+        max_epochs is None or max_epochs >= initial_epochs,
+        "max_epochs",
+        f"at least initial_epochs = {initial_epochs}, or none",
+        max_epochs,
+    )
+
+    def on_update(_: None, arrival: Arrival) -> Decision[None]:
+        staleness = arrival.distance / arrival.delta_norm  # Eq. 6
+        learning_rate = lam / (staleness + eps)  # Eq. 7
+        change = (gamma_bar - staleness) * kappa  # Eq. 8
+        epochs = arrival.work.epochs + (floor(change) if rounding == "floor" else change)
+        epochs = max(1, epochs if max_epochs is None else min(epochs, max_epochs))
+        return Decision(
+            state=None,
+            work=Work(epochs),
+            step=Step(learning_rate, arrival.delta),  # Eq. 5
+            figures={"staleness": staleness, "learning_rate": learning_rate},
+        )
+
+    return Rule(
+        name="asyncfeded",
+        settings={
+            "lam": lam,
+            "eps": eps,
+            "gamma_bar": gamma_bar,
+            "kappa": kappa,
+            "initial_epochs": initial_epochs,
+            "rounding": rounding,
+            "max_epochs": max_epochs,
+        },
+        first_work=Work(initial_epochs),
+        initial_state=None,
+        on_update=on_update,
+    )
