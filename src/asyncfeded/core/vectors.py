@@ -48,7 +48,7 @@ def _sum_of_squares(
 
 
 def add_scaled(start: Vector, scale: float, direction: Vector, out: Vector) -> None:
-    """out ← start + scale · direction in float32; `out` may not overlap the other two."""
+    """Out ← start + scale · direction in float32; `out` may not overlap the other two."""
     with np.errstate(over="ignore", invalid="ignore"):
         np.multiply(direction, np.float32(scale), out=out)
         np.add(start, out, out=out)

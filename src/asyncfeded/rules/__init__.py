@@ -14,7 +14,7 @@ REGISTRY: Mapping[str, Callable[..., AnyRule]] = {
     "asyncfeded": asyncfeded,
     "fedasync-constant": partial(fedasync, weighting="constant"),
     "fedasync-hinge": partial(fedasync, weighting="hinge"),
-    "fedasync-polynomial": partial(fedasync, weighting="polynomial"),
+    "fedasync-polynomial": partial(fedasync, weighting="polynomial", a=0.5),
     "fedavg": fedavg,
     "fedprox": fedprox,
     "fedbuff": fedbuff,

@@ -60,7 +60,7 @@ def _lag_weight(weighting: Weighting, a: float, b: float) -> Callable[[int], flo
     """The function s(τ)."""
     match weighting:
         case "constant":
-            return lambda lag: 1.0
+            return lambda _: 1.0
         case "hinge":
             return lambda lag: 1.0 if lag <= b else 1.0 / (a * (lag - b) + 1.0)
         case "polynomial":

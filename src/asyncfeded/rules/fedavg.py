@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.errors import require
-from asyncfeded.core.rule import Arrival, Decision, Rule, RoundEnd, Step, Work
+from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
 
 
 @dataclass(frozen=True, slots=True)

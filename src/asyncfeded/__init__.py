@@ -1,0 +1,45 @@
+"""Asynchronous federated learning: AsyncFedED and its rivals, exact to the bit.
+
+The server and the rules need NumPy alone; what trains with torch is loaded when it is first asked
+for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from asyncfeded import guards, rules
+from asyncfeded.core.errors import AsyncFedEDError
+from asyncfeded.core.history import VersionHistory
+from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
+from asyncfeded.core.server import Server
+from asyncfeded.version import __version__
+
+if TYPE_CHECKING:
+    from asyncfeded.experiment.federate import federate
+    from asyncfeded.learning.trainer import LocalTraining
+
+__all__ = [
+    "AsyncFedEDError",
+    "ClientUpdate",
+    "LocalTraining",
+    "Receipt",
+    "Refusal",
+    "Server",
+    "TrainTask",
+    "VersionHistory",
+    "__version__",
+    "federate",
+    "guards",
+    "rules",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "federate":
+        from asyncfeded.experiment.federate import federate
+
+        return federate
+    if name == "LocalTraining":
+        from asyncfeded.learning.trainer import LocalTraining
+
+        return LocalTraining
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

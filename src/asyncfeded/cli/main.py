@@ -1,0 +1,161 @@
+"""`asyncfeded`: run one rule, or compare several."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
+from asyncfeded.cli.progress import RunProgress
+from asyncfeded.core.errors import AsyncFedEDError
+from asyncfeded.experiment.compare import Comparison, RuleFigures
+from asyncfeded.experiment.run import prepare_folder, run_experiment, task_rule
+from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
+from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+from asyncfeded.report.tables import mean_and_spread, table
+from asyncfeded.version import __version__
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="a TOML file with the same names, such as suspension = 0.1; options override it",
+)
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="replace the results that the folder holds"
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="asyncfeded")
+def cli() -> None:
+    """Asynchronous federated learning on a virtual clock.
+
+    \b
+    asyncfeded run --rule asyncfeded --seconds 60      one rule
+    asyncfeded compare --seconds 60                    the five rules of the paper
+    """
+
+
+@cli.command(cls=GroupedCommand)
+@settings_options(repeatable=())
+@config_option
+@overwrite_option
+def run(config: Path | None, overwrite: bool, **options: Any) -> None:
+    """Run one rule and write summary.json, events.jsonl, accuracy.csv and accuracy.png.
+
+    \b
+    Examples:
+      asyncfeded run --task synthetic-1-1 --rule asyncfeded --seconds 300 --suspension 0.1
+      asyncfeded run --rule asyncfeded --gamma-bar 1 --kappa 0.5 --rounding carry
+      asyncfeded run --rule fedbuff --buffer-size 5 --clients 50 --out runs/fedbuff
+      asyncfeded run --rule fedavg --leave client-3@60 --workers 2
+      asyncfeded run --config paper.toml --seed 1
+    """
+    settings = run_settings(given_values(options, config))
+    settings = _with_folder(settings, f"{settings.task}-{settings.rule}-seed{settings.seed}")
+    console = Console()
+    _check(settings)
+    assert settings.out is not None
+    prepare_folder(settings.out, overwrite)
+    with RunProgress(console, settings.rule, settings.seconds) as progress:
+        result = run_experiment(settings, progress)
+    summary = result.summary()
+    rows = [(name, _shown(summary[name])) for name in list(summary)[:8]]
+    console.print(table(f"{settings.task}, {settings.rule}", ["figure", "value"], rows))
+    console.print(f"results: {settings.out}", soft_wrap=True)
+
+
+@cli.command(cls=GroupedCommand)
+@settings_options(repeatable=("rule", "seed"))
+@config_option
+@overwrite_option
+def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
+    """Run several rules and seeds; print a table, write compare.csv and compare.png.
+
+    Without --rule, the five rules of the paper. Every rule meets the same initial model, data
+    and device draws.
+
+    \b
+    Examples:
+      asyncfeded compare --seconds 60 --seed 0 --seed 1
+      asyncfeded compare --rule asyncfeded --rule fedbuff --suspension 0.5 --workers 2
+    """
+    values = {"rule": list(PAPER_RULES), **given_values(options, config)}
+    every = comparison_settings(values)
+    first = _with_folder(every[0], f"compare-{every[0].task}")
+    folder = first.out
+    assert folder is not None
+    for settings in every:
+        _check(settings)
+    prepare_folder(folder, overwrite)
+    (folder / "events.jsonl").unlink()
+    console = Console()
+    comparison = Comparison()
+    for settings in every:
+        out = folder / settings.rule / f"seed-{settings.seed}"
+        settings = settings.model_copy(update={"out": out})
+        prepare_folder(out, overwrite=True)
+        label = f"{settings.rule:<19} seed {settings.seed}"
+        with RunProgress(console, label, settings.seconds) as progress:
+            comparison.add(settings.rule, run_experiment(settings, progress))
+    title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
+    shared = first.model_dump(mode="json", exclude={"rule", "seed", "hyperparameters"})
+    comparison.write(folder, title, shared)
+    headings = ["rule", "max accuracy", "final", "90 % after", "updates", "refused", "wall"]
+    rows = [_row(figures) for figures in comparison.table()]
+    console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
+    console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True)
+
+
+def _with_folder(settings: RunSettings, name: str) -> RunSettings:
+    if settings.out is not None:
+        return settings
+    return settings.model_copy(update={"out": Path("runs") / name})
+
+
+def _check(settings: RunSettings) -> None:
+    """Find what is wrong with a run before anything is written."""
+    task_rule(find_task(settings.task), settings)
+
+
+def _row(figures: RuleFigures) -> tuple[str, ...]:
+    seeds = figures.seeds
+    return (
+        figures.rule,
+        mean_and_spread(figures.max_accuracy.mean, figures.max_accuracy.sd, seeds, ".2%"),
+        mean_and_spread(figures.final_accuracy.mean, figures.final_accuracy.sd, seeds, ".2%"),
+        mean_and_spread(figures.t90_seconds.mean, figures.t90_seconds.sd, seeds, ".0f") + " s",
+        mean_and_spread(figures.updates.mean, figures.updates.sd, seeds, ".0f"),
+        str(figures.rejected),
+        f"{figures.wall_seconds:.0f} s",
+    )
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is said in one line, with exit code 2."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except AsyncFedEDError as error:
+        _fail(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _fail(message: str) -> None:
+    click.echo("error: " + " ".join(message.split()), err=True)
+    sys.exit(USAGE_ERROR)

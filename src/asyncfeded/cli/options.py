@@ -1,0 +1,102 @@
+"""The command line's options, made from the settings and the rules' hyperparameters.
+
+Every setting is declared once, with its help, where it is checked. Values reach the check as text,
+the same way as from a file.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+
+from asyncfeded.experiment.hyperparameters import all_hyperparameters
+from asyncfeded.experiment.settings import RunSettings, read_config, setting_names
+
+Command = Callable[..., None]
+
+GROUPS = {
+    "What is run": ("task", "rule", "seconds", "clients", "seed", "data_seed"),
+    "The clients' devices": ("suspension", "devices", "join", "leave"),
+    "The clients' training": (
+        "learning_rate",
+        "momentum",
+        "decay",
+        "decay_per",
+        "batch_size",
+        "unit",
+    ),
+    "The server": ("max_staleness", "history"),
+    "How it is carried out": ("evaluate_every", "workers", "out", "overwrite", "config"),
+}
+
+
+class GroupedCommand(click.Command):
+    """A command whose help lists its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group; what is in no group is a hyperparameter."""
+        records = {
+            option.name: record
+            for option in self.get_params(ctx)
+            if (record := option.get_help_record(ctx)) is not None
+        }
+        shown = {"help"}
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([records[name] for name in names if name in records])
+            shown.update(names)
+        with formatter.section("Hyperparameters of the rule (default: the paper's for the task)"):
+            formatter.write_dl([r for name, r in records.items() if name not in shown])
+
+
+def settings_options(repeatable: tuple[str, ...]) -> Callable[[Command], Command]:
+    """Add an option for every setting and hyperparameter, those named as often as wanted."""
+
+    def add(command: Command) -> Command:
+        for name in reversed(list(all_hyperparameters())):
+            command = _hyperparameter_option(name)(command)
+        for name in reversed(setting_names()):
+            command = _setting_option(name, name in (*repeatable, "join", "leave"))(command)
+        return command
+
+    return add
+
+
+def given_values(options: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
+    """Merge what was given on the command line with a file's settings, which it overrides."""
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    return {**({} if config is None else read_config(config)), **given}
+
+
+def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
+    field = RunSettings.model_fields[name]
+    text = str(field.description)
+    if field.default not in (None, ()):
+        text += f" [default: {field.default}]"
+    return click.option(
+        _flag(name), metavar=_metavar(field.annotation), multiple=multiple, help=text
+    )
+
+
+def _hyperparameter_option(name: str) -> Callable[[Command], Command]:
+    owners = all_hyperparameters()[name]
+    hyperparameter = owners[0][1]
+    families = dict.fromkeys(rule.split("-")[0] for rule, _ in owners)
+    text = f"{hyperparameter.help} ({', '.join(families)})"
+    return click.option(_flag(name), metavar=_metavar(hyperparameter.type), help=text)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _metavar(annotation: Any) -> str:
+    """How a type is written in help: NUMBER, INTEGER, or its choices."""
+    if get_origin(annotation) is Literal:
+        return "|".join(get_args(annotation))
+    kinds = {float: "NUMBER", int: "INTEGER", Path: "FOLDER"}
+    for kind in (annotation, *get_args(annotation)):
+        if kind in kinds:
+            return kinds[kind]
+    return "TEXT"

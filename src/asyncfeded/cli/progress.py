@@ -1,0 +1,103 @@
+"""What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received
+
+PLAIN_LINES = 10
+"""How many lines a run prints where there is no terminal."""
+REDRAWS_PER_SECOND = 8
+
+
+class RunProgress:
+    """Follows the events of one run and shows where it stands."""
+
+    def __init__(self, console: Console, label: str, seconds: float) -> None:
+        self._console = console
+        self._label = label
+        self._seconds = seconds
+        self._virtual = 0.0
+        self._version = 1
+        self._updates = 0
+        self._accuracy: float | None = None
+        self._staleness: float | None = None
+        self._lag = 0
+        self._epochs: dict[str, int] = {}
+        self._started = time.perf_counter()
+        self._last_drawn = 0.0
+        self._plain_lines = 0
+        # Redrawn by hand: a thread of rich's own would be running while workers are forked.
+        self._live = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[status]}"),
+            console=console,
+            auto_refresh=False,
+        )
+        self._bar = self._live.add_task(label, total=seconds, status="")
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event, and show it if it is time to."""
+        self._virtual = event.seconds
+        match event:
+            case Joined():
+                self._epochs[event.client_id] = event.epochs
+            case Left():
+                self._epochs.pop(event.client_id, None)
+            case Received(receipt=receipt):
+                self._version = receipt.version
+                self._updates += 1
+                self._staleness = receipt.staleness
+                self._lag = self._lag if receipt.lag is None else receipt.lag
+                for task in receipt.tasks:
+                    self._epochs[task.client_id] = task.epochs
+            case Evaluated():
+                self._accuracy = event.accuracy
+            case _:
+                pass
+        if self._console.is_terminal:
+            self._redraw(force=isinstance(event, Finished))
+        else:
+            self._print_line(last=isinstance(event, Finished))
+
+    def status(self) -> str:
+        """Where the run stands, in one line."""
+        elapsed = max(time.perf_counter() - self._started, 1e-9)
+        mean_epochs = sum(self._epochs.values()) / max(1, len(self._epochs))
+        stale = f"lag {self._lag}" if self._staleness is None else f"γ {self._staleness:.2f}"
+        accuracy = "–" if self._accuracy is None else f"{self._accuracy:.1%}"
+        return (
+            f"{self._virtual:6.1f} s  version {self._version}  accuracy {accuracy}  {stale}  "
+            f"mean K {mean_epochs:.1f}  {self._updates / elapsed:.0f} updates/s"
+        )
+
+    def _redraw(self, force: bool) -> None:
+        now = time.perf_counter()
+        if force or now - self._last_drawn > 1 / REDRAWS_PER_SECOND:
+            self._last_drawn = now
+            self._live.update(self._bar, completed=self._virtual, status=self.status())
+            self._live.refresh()
+
+    def _print_line(self, last: bool) -> None:
+        share = self._virtual / self._seconds
+        if last or share * PLAIN_LINES >= self._plain_lines + 1:
+            self._plain_lines = int(share * PLAIN_LINES)
+            self._console.print(f"{self._label}  {self.status()}", highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Data of many clients, as plain arrays."""

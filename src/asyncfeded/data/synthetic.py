@@ -1,0 +1,70 @@
+"""Synthetic(α, β): every client has a linear model of its own and inputs of its own.
+
+Tian Li et al., arXiv:1812.06127, as their generator makes it. For client k:
+
+    n_k = int(lognormal(4, 2)) + 50                       examples, heavy-tailed
+    u_k ~ N(0, α²)    W_k ~ N(u_k, 1)    b_k ~ N(u_k, 1)  its model, 60 × 10
+    B_k ~ N(0, β²)    v_k ~ N(B_k, 1)                     the mean of its inputs
+    x   ~ N(v_k, diag(j^−1.2))           y = argmax(x · W_k + b_k)
+
+α sets how much the models differ, β how much the inputs do. There is no label noise.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asyncfeded.data.federated import Examples, FederatedData, client_names
+
+FEATURES = 60
+CLASSES = 10
+
+
+def synthetic(
+    alpha: float,
+    beta: float,
+    clients: int,
+    seed: int = 0,
+    *,
+    num_examples: Sequence[int] | None = None,
+    max_examples: int | None = None,
+    test_share: float = 0.1,
+) -> FederatedData:
+    """Make Synthetic(α, β) for any number of clients; the same seed gives the same data.
+
+    `num_examples` sets the sizes instead of drawing them, `max_examples` caps the drawn ones.
+    Clients have seeds of their own: those of a smaller federation are the first of a larger one.
+    """
+    if alpha < 0 or beta < 0:
+        raise ValueError(f"alpha and beta must be at least 0; given {alpha} and {beta}")
+    if clients < 1:
+        raise ValueError(f"clients must be at least 1; given {clients}")
+    if not 0 < test_share < 1:
+        raise ValueError(f"test_share must be above 0 and below 1; given {test_share}")
+    if num_examples is not None and len(num_examples) != clients:
+        raise ValueError(f"num_examples must have {clients} sizes; given {len(num_examples)}")
+    if min(num_examples or (2,)) < 2 or (max_examples is not None and max_examples < 2):
+        raise ValueError("a client needs at least 2 examples, one to train and one to test")
+    train, test = {}, {}
+    for index, name in enumerate(client_names(clients)):
+        draw = np.random.default_rng([seed, index])
+        drawn = int(draw.lognormal(4.0, 2.0)) + 50
+        size = drawn if max_examples is None else min(drawn, max_examples)
+        if num_examples is not None:
+            size = num_examples[index]
+        examples = _client_examples(draw, alpha, beta, size)
+        held_out = max(1, round(test_share * size))
+        test[name] = Examples(examples.x[:held_out], examples.y[:held_out])
+        train[name] = Examples(examples.x[held_out:], examples.y[held_out:])
+    return FederatedData(f"synthetic-{alpha:g}-{beta:g}", CLASSES, train, test)
+
+
+def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size: int) -> Examples:
+    model_mean = draw.normal(0.0, alpha)
+    weights = draw.normal(model_mean, 1.0, (FEATURES, CLASSES))
+    bias = draw.normal(model_mean, 1.0, CLASSES)
+    input_mean = draw.normal(draw.normal(0.0, beta), 1.0, FEATURES)
+    deviations = np.arange(1, FEATURES + 1) ** -0.6  # variances j^−1.2
+    x = draw.normal(input_mean, deviations, (size, FEATURES))
+    y = np.argmax(x @ weights + bias, axis=1)
+    return Examples(x.astype(np.float32), y.astype(np.int64))

@@ -1,0 +1,1 @@
+"""Whole experiments: from settings to results."""

@@ -1,0 +1,104 @@
+"""Several rules and seeds side by side."""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded.experiment.result import Result
+from asyncfeded.report import plots
+from asyncfeded.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean over seeds and its standard deviation (0 for one seed)."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFigures:
+    """One row of the table."""
+
+    rule: str
+    seeds: int
+    max_accuracy: Spread
+    final_accuracy: Spread
+    t90_seconds: Spread
+    updates: Spread
+    rejected: int
+    wall_seconds: float
+
+
+class Comparison:
+    """The results of a comparison, by rule in the order in which they were run."""
+
+    def __init__(self) -> None:
+        self._results: dict[str, list[Result]] = {}
+
+    def add(self, rule: str, result: Result) -> None:
+        """Add a finished run."""
+        self._results.setdefault(rule, []).append(result)
+
+    def table(self) -> list[RuleFigures]:
+        """The figures of every rule over its seeds."""
+        return [_figures(rule, results) for rule, results in self._results.items()]
+
+    def curves(self) -> tuple[list[float], Mapping[str, npt.NDArray[np.float64]]]:
+        """The times of evaluation, and per rule the accuracies as (seeds, times)."""
+        first = next(iter(self._results.values()))[0]
+        seconds = [point.seconds for point in first.curve]
+        accuracy = {
+            rule: np.array([[point.accuracy for point in run.curve] for run in results])
+            for rule, results in self._results.items()
+        }
+        return seconds, accuracy
+
+    def write(self, folder: Path, title: str, settings: Mapping[str, Any]) -> None:
+        """Write compare.csv, compare.png and, when all else is there, summary.json."""
+        rows = [_flat(row) for row in self.table()]
+        with (folder / "compare.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        seconds, accuracy = self.curves()
+        plots.rules_over_time(folder / "compare.png", seconds, accuracy, title)
+        summary = {"rules": rows, "settings": dict(settings), "package_version": __version__}
+        text = json.dumps(summary, indent=2, ensure_ascii=False)
+        (folder / "summary.json").write_text(text + "\n")
+
+
+def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:
+    return RuleFigures(
+        rule=rule,
+        seeds=len(results),
+        max_accuracy=_spread(result.max_accuracy for result in results),
+        final_accuracy=_spread(result.curve[-1].accuracy for result in results),
+        t90_seconds=_spread(result.t90_seconds for result in results),
+        updates=_spread(result.updates for result in results),
+        rejected=sum(sum(result.rejected.values()) for result in results),
+        wall_seconds=sum(result.wall_seconds for result in results),
+    )
+
+
+def _spread(values: Iterable[float | None]) -> Spread:
+    array = np.array([np.nan if value is None else value for value in values])
+    return Spread(float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0)
+
+
+def _flat(row: RuleFigures) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name in row.__slots__:
+        value = getattr(row, name)
+        if isinstance(value, Spread):
+            flat |= {f"{name}_mean": value.mean, f"{name}_sd": value.sd}
+        else:
+            flat[name] = value
+    return flat

@@ -1,0 +1,133 @@
+"""The one call: a torch module, the clients' data and a rule, run on the virtual clock."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.history import Keep, VersionHistory
+from asyncfeded.core.rule import AnyRule
+from asyncfeded.core.server import Server
+from asyncfeded.data.federated import client_names
+from asyncfeded.experiment.result import Result
+from asyncfeded.guards import bounded_staleness
+from asyncfeded.learning.datasets import TensorExamples, as_examples, join
+from asyncfeded.learning.evaluation import Evaluator
+from asyncfeded.learning.trainer import (
+    LocalTraining,
+    Loss,
+    OptimizerFactory,
+    TorchTrainer,
+    batch_sizes,
+)
+from asyncfeded.rules import asyncfeded
+from asyncfeded.runtime.events import Event
+from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.simulation.devices import DeviceModel
+from asyncfeded.simulation.profiles import heterogeneous_devices
+from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.workers import make_workers
+from asyncfeded.store.log import EventLog
+
+TEST_SHARE = 0.1
+
+
+def federate(
+    module: nn.Module,
+    datasets: Sequence[Any] | Mapping[str, Any],
+    *,
+    rule: AnyRule | None = None,
+    test: Any = None,
+    seconds: float = 60.0,
+    suspension: float = 0.0,
+    seed: int = 0,
+    workers: int = 1,
+    training: LocalTraining | None = None,
+    loss: Loss = nn.functional.cross_entropy,
+    optimizers: Mapping[str, OptimizerFactory] | None = None,
+    devices: DeviceModel | None = None,
+    memberships: Sequence[Membership] | None = None,
+    max_staleness: float | None = None,
+    history: Keep = "leased",
+    evaluate_every: float = 2.0,
+    log: Path | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Result:
+    """Train `module` over `datasets` for `seconds` of virtual time and return what was measured.
+
+    A data set is a torch Dataset of (input, target) or a pair (inputs, targets) of tensors or
+    arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
+    `test`, a tenth of every client's examples is held out. The module is left as the run has
+    trained it. Without `devices`, clients have log-normal speeds and as much work as data.
+    """
+    rule = asyncfeded() if rule is None else rule
+    training = LocalTraining() if training is None else training
+    require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
+    train, held_out = _clients(datasets, test, seed)
+    trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
+    evaluator = Evaluator(deepcopy(module), held_out, loss)
+    server = Server(
+        trainer.initial,
+        rule,
+        guards=() if max_staleness is None else [bounded_staleness(max_staleness)],
+        history=VersionHistory(history),
+        trained=trainer.schema.trained,
+    )
+    if devices is None:
+        sizes = [len(examples) for examples in train.values()]
+        default = heterogeneous_devices(list(train), sizes, seed)
+        devices = DeviceModel(default, seed=seed, suspension=suspension)
+    if training.unit == "steps":
+        size = training.batch_size
+        devices = devices.for_steps({n: len(batch_sizes(len(e), size)) for n, e in train.items()})
+    if memberships is None:
+        memberships = [Membership(client_id) for client_id in train]
+    result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
+    started = time.perf_counter()
+    transport = VirtualTransport(
+        devices, make_workers(trainer, workers, trainer.schema.size), memberships, seconds
+    )
+    with EventLog(log) as event_log:
+        for event in run(
+            server, transport, seconds, lambda p: Evaluation(*evaluator(p)), evaluate_every
+        ):
+            event_log.write(event)
+            result.add(event)
+            if on_event is not None:
+                on_event(event)
+        result.log_sha256 = event_log.sha256
+    result.wall_seconds = time.perf_counter() - started
+    trainer.load(server.parameters)
+    return result
+
+
+def _clients(
+    datasets: Sequence[Any] | Mapping[str, Any], test: Any, seed: int
+) -> tuple[dict[str, TensorExamples], TensorExamples]:
+    """The training examples of every client, and the test examples of all."""
+    if not isinstance(datasets, Mapping):
+        datasets = dict(zip(client_names(len(datasets)), datasets, strict=True))
+    require(len(datasets) > 0, "datasets", "at least one data set", datasets)
+    train = {name: as_examples(dataset) for name, dataset in datasets.items()}
+    if test is not None:
+        return train, as_examples(test)
+    held_out = []
+    for name, examples in train.items():
+        if len(examples) < 2:
+            raise SettingError(
+                f"client {name!r} must have at least 2 examples to hold one out; "
+                f"given {len(examples)}: pass test=… instead"
+            )
+        order = randomness.generator(seed, "test-split", name).permutation(len(examples))
+        indices = torch.from_numpy(order)
+        count = max(1, round(TEST_SHARE * len(examples)))
+        held_out.append(TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]]))
+        train[name] = TensorExamples(examples.x[indices[count:]], examples.y[indices[count:]])
+    return train, join(held_out)

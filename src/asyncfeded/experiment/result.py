@@ -1,0 +1,87 @@
+"""What a run gives."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asyncfeded.report import plots
+from asyncfeded.runtime.events import Evaluated, Event, Received
+from asyncfeded.version import __version__
+
+
+@dataclass(slots=True)
+class Result:
+    """The measurements of one run, filled from its events.
+
+    `curve` has one (seconds, version, accuracy, loss) per evaluation.
+    """
+
+    settings: Mapping[str, Any]
+    curve: list[Evaluated] = field(default_factory=list)
+    updates: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    versions: int = 1
+    log_sha256: str = ""
+    wall_seconds: float = 0.0
+
+    def add(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case Evaluated():
+                self.curve.append(event)
+            case Received(receipt=receipt):
+                self.versions = receipt.version
+                if receipt.reason is None:
+                    self.updates += 1
+                else:
+                    self.rejected[receipt.reason.value] += 1
+            case _:
+                pass
+
+    @property
+    def max_accuracy(self) -> float | None:
+        """The highest accuracy that was measured."""
+        return max((point.accuracy for point in self.curve), default=None)
+
+    @property
+    def t90_seconds(self) -> float | None:
+        """When 90 % of the maximum was first reached."""
+        if self.max_accuracy is None:
+            return None
+        reached = (p.seconds for p in self.curve if p.accuracy >= 0.9 * self.max_accuracy)
+        return next(reached, None)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, with what made them."""
+        return {
+            "max_accuracy": self.max_accuracy,
+            "final_accuracy": self.curve[-1].accuracy if self.curve else None,
+            "t90_seconds": self.t90_seconds,
+            "versions": self.versions,
+            "updates": self.updates,
+            "rejected": dict(sorted(self.rejected.items())),
+            "log_sha256": self.log_sha256,
+            "wall_seconds": round(self.wall_seconds, 3),
+            "settings": dict(self.settings),
+            "package_version": __version__,
+        }
+
+    def write(self, folder: Path, title: str) -> None:
+        """Write accuracy.csv and accuracy.png and, when all else is there, summary.json."""
+        with (folder / "accuracy.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["seconds", "version", "accuracy", "loss"])
+            writer.writerows((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
+        self.plot(folder / "accuracy.png", title)
+        text = json.dumps(self.summary(), indent=2, ensure_ascii=False)
+        (folder / "summary.json").write_text(text + "\n")
+
+    def plot(self, path: str | Path, title: str = "") -> None:
+        """Draw accuracy over time to an image file."""
+        seconds = [point.seconds for point in self.curve]
+        accuracy = [point.accuracy for point in self.curve]
+        plots.accuracy_over_time(path, seconds, accuracy, title)

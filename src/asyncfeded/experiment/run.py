@@ -1,0 +1,121 @@
+"""One run from its settings, with its files."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+from torch import nn
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import FileError
+from asyncfeded.core.rule import AnyRule
+from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.experiment.federate import federate
+from asyncfeded.experiment.hyperparameters import build_rule
+from asyncfeded.experiment.result import Result
+from asyncfeded.experiment.settings import RunSettings
+from asyncfeded.experiment.tasks import Task, find_task
+from asyncfeded.learning.datasets import TensorExamples, as_examples, join
+from asyncfeded.learning.trainer import LocalTraining, reproducible
+from asyncfeded.runtime.events import Event
+from asyncfeded.simulation.devices import DeviceModel
+from asyncfeded.simulation.profiles import (
+    BYTES_PER_SECOND,
+    PAPER_ROUND_SECONDS,
+    heterogeneous_devices,
+    paper_devices,
+)
+
+
+def run_experiment(
+    settings: RunSettings, on_event: Callable[[Event], None] | None = None
+) -> Result:
+    """Carry out one run; write its files if the settings name a folder for them."""
+    task = find_task(settings.task)
+    rule = task_rule(task, settings)
+    data = task.make_data(settings.clients, settings.data_seed)
+    module = _initial_module(task, settings.seed)
+    train = {name: _tensors(examples) for name, examples in data.train.items()}
+    result = federate(
+        module,
+        train,
+        rule=rule,
+        test=join([_tensors(examples) for examples in data.test.values()]),
+        seconds=settings.seconds,
+        seed=settings.seed,
+        workers=settings.workers,
+        training=_training(task, settings),
+        devices=_devices(task, settings, data),
+        memberships=settings.memberships,
+        max_staleness=settings.max_staleness,
+        history=settings.history,
+        evaluate_every=settings.evaluate_every,
+        log=None if settings.out is None else settings.out / "events.jsonl",
+        on_event=on_event,
+        settings={
+            **settings.model_dump(mode="json", exclude={"hyperparameters"}),
+            "hyperparameters": dict(rule.settings),
+        },
+    )
+    if settings.out is not None:
+        result.write(settings.out, f"{data.name}, {rule.name}, P = {settings.suspension:g}")
+    return result
+
+
+def task_rule(task: Task, settings: RunSettings) -> AnyRule:
+    """The rule with the task's hyperparameters, and those given in their place."""
+    chosen = {**task.rule_settings.get(settings.rule, {}), **settings.hyperparameters}
+    return build_rule(settings.rule, chosen)
+
+
+def _initial_module(task: Task, seed: int) -> nn.Module:
+    """The task's model, with initial weights that depend on the seed alone."""
+    with reproducible(randomness.key(seed, "initial-model")):
+        return task.make_module()
+
+
+def _training(task: Task, settings: RunSettings) -> LocalTraining:
+    given = settings.model_dump(include={field.name for field in fields(LocalTraining)})
+    return replace(task.training, **{k: v for k, v in given.items() if v is not None})
+
+
+def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel:
+    names = list(data.train)
+    profile: str = settings.devices
+    if profile == "auto":
+        fits = task.paper_devices and len(names) == len(PAPER_ROUND_SECONDS[task.paper_devices])
+        profile = task.paper_devices if fits and task.paper_devices else "heterogeneous"
+    if profile == "heterogeneous":
+        sizes = [len(examples) for examples in data.train.values()]
+        devices = heterogeneous_devices(names, sizes, settings.seed)
+    else:
+        devices = paper_devices(profile, names)
+    return DeviceModel(
+        devices,
+        seed=settings.seed,
+        suspension=settings.suspension,
+        bytes_per_second=BYTES_PER_SECOND,
+    )
+
+
+def _tensors(examples: Examples) -> TensorExamples:
+    return as_examples((examples.x, examples.y))
+
+
+def prepare_folder(folder: Path, overwrite: bool) -> None:
+    """Make a folder ready for results, without touching those of another run unless told to.
+
+    The summary is written last, so a folder that has one is complete; a stale one goes first.
+    """
+    summary = folder / "summary.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if summary.exists() and not overwrite:
+            raise FileError(
+                f"out {str(folder)!r} holds the results of another run: "
+                "choose another folder, or give --overwrite"
+            )
+        summary.unlink(missing_ok=True)
+        (folder / "events.jsonl").open("wb").close()
+    except OSError as error:
+        raise FileError(f"out {str(folder)!r} cannot be written: {error.strerror}") from None

@@ -1,0 +1,178 @@
+"""The settings of a run: typed, with their ranges, read once at the edge.
+
+Settings and the rule's hyperparameters share one flat set of names, on the command line as in a
+file. Whatever is wrong with one is said in one line that names it, its limit and its value.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.data.federated import client_names
+from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
+from asyncfeded.rules import REGISTRY
+from asyncfeded.simulation.transport import Membership
+
+Devices = Literal["auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare"]
+
+
+class RunSettings(BaseModel):
+    """Everything that decides what a run does and how it is carried out.
+
+    None stands for the task's own value. `hyperparameters` holds what was given for the rule.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    task: str = Field("synthetic-1-1", description="what is learned: synthetic-α-β")
+    rule: str = Field("asyncfeded", description="the aggregation rule")
+    seconds: float = Field(300.0, gt=0, description="virtual seconds to run")
+    clients: int = Field(10, ge=1, description="how many clients take part")
+    suspension: float = Field(
+        0.1, ge=0, lt=1, description="P, the probability that a client hangs between rounds"
+    )
+    seed: int = Field(0, ge=0, description="the seed of everything but the data")
+    data_seed: int = Field(0, ge=0, description="the seed of the data")
+    devices: Devices = Field("auto", description="the machines; auto: the paper's if it has them")
+    join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
+    leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
+    learning_rate: float | None = Field(None, gt=0, description="of the clients' training")
+    momentum: float | None = Field(None, ge=0, lt=1, description="of the clients' training")
+    decay: float | None = Field(None, gt=0, le=1, description="factor of the learning rate")
+    decay_per: Literal["round", "epoch"] = Field("round", description="how often it decays")
+    batch_size: int | None = Field(None, ge=1, description="examples per mini-batch")
+    unit: Literal["epochs", "steps"] = Field("epochs", description="what K counts")
+    max_staleness: float | None = Field(None, gt=0, description="Γ: discard what is staler")
+    history: Literal["leased", "everything"] = Field(
+        "leased", description="versions kept: those in use, or all as in the paper"
+    )
+    evaluate_every: float = Field(2.0, gt=0, description="virtual seconds between evaluations")
+    workers: int = Field(1, ge=1, description="processes that train; changes no result")
+    out: Path | None = Field(None, description="folder for the results")
+    hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
+
+    @property
+    def memberships(self) -> list[Membership]:
+        """When each client joins and leaves."""
+        names = client_names(self.clients)
+        joins = _clients_at("join", self.join, names)
+        leaves = _clients_at("leave", self.leave, names)
+        return [Membership(name, joins.get(name, 0.0), leaves.get(name, inf)) for name in names]
+
+
+def setting_names() -> list[str]:
+    """The names of all settings, without the rules' hyperparameters."""
+    return [name for name in RunSettings.model_fields if name != "hyperparameters"]
+
+
+def run_settings(values: Mapping[str, Any]) -> RunSettings:
+    """Check the settings of one run, given by name."""
+    values = {"rule": "asyncfeded", **values}
+    (settings,) = comparison_settings({**values, "rule": [values["rule"]]})
+    return settings
+
+
+def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
+    """Check the settings of several runs: `rule` and `seed` may be lists, all pairs are run.
+
+    A hyperparameter goes to every rule that has it.
+    """
+    plain, given = _split(values)
+    rules = _as_list(plain.pop("rule"))
+    seeds = _as_list(plain.pop("seed", 0))
+    for rule in rules:
+        if rule not in REGISTRY:
+            raise SettingError(_unknown("rule", rule, REGISTRY))
+    for name in given:
+        if not any(name in hyperparameters(rule) for rule in rules):
+            raise SettingError(_foreign(name, rules))
+    return [
+        _validated(
+            {
+                **plain,
+                "rule": rule,
+                "seed": seed,
+                "hyperparameters": {n: v for n, v in given.items() if n in hyperparameters(rule)},
+            }
+        )
+        for rule in rules
+        for seed in seeds
+    ]
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read settings from a TOML file."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise FileError(f"config {str(path)!r} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"config {str(path)!r} is not TOML: {error}") from None
+
+
+def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part settings from hyperparameters; refuse what is neither."""
+    known, of_rules = setting_names(), all_hyperparameters()
+    plain, given = {}, {}
+    for name, value in values.items():
+        if name in known:
+            plain[name] = value
+        elif name in of_rules:
+            given[name] = value
+        else:
+            raise SettingError(_unknown("setting", name, [*known, *of_rules]))
+    return plain, given
+
+
+def _validated(values: Mapping[str, Any]) -> RunSettings:
+    try:
+        settings = RunSettings.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = str(problem["loc"][0])
+        limit = problem["msg"].replace("Input should be", "must be")
+        about = RunSettings.model_fields[name].description
+        raise SettingError(f"{name} {limit}; given {problem['input']!r} ({about})") from None
+    _ = settings.memberships
+    return settings
+
+
+def _clients_at(setting: str, entries: Iterable[str], names: list[str]) -> dict[str, float]:
+    """Read entries such as client-3@60."""
+    found = {}
+    for entry in entries:
+        name, _, seconds = entry.partition("@")
+        if name not in names:
+            raise SettingError(f"{setting} {entry!r}: {_unknown('client', name, names)}")
+        try:
+            found[name] = float(seconds)
+        except ValueError:
+            found[name] = inf
+        if not isfinite(found[name]):
+            raise SettingError(
+                f"{setting} must be CLIENT@SECONDS, such as {name}@60; given {entry!r}"
+            )
+    return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _unknown(kind: str, name: object, known: Iterable[str]) -> str:
+    known = list(known)
+    close = get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known[:40])}"
+    return f"unknown {kind} {name!r}: {hint}"
+
+
+def _foreign(name: str, rules: list[str]) -> str:
+    have = ", ".join(rule for rule, _ in all_hyperparameters()[name])
+    return f"{name} is no hyperparameter of {', '.join(rules)}; it belongs to {have}"

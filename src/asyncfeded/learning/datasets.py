@@ -1,0 +1,56 @@
+"""A client's examples as tensors in memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from asyncfeded.core.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class TensorExamples:
+    """Inputs and targets, one row each, in memory that torch owns."""
+
+    x: Tensor
+    y: Tensor
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise SettingError(
+                f"a data set must have as many targets as inputs; given {len(self.y)} targets "
+                f"and {len(self.x)} inputs"
+            )
+        if len(self.y) == 0:
+            raise SettingError("a data set must have at least one example; given none")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def as_examples(dataset: Any) -> TensorExamples:
+    """Read a torch dataset of (input, target), or take a pair of arrays or tensors."""
+    if isinstance(dataset, TensorExamples):
+        return dataset
+    if isinstance(dataset, tuple) and len(dataset) == 2:
+        # clone: torch's own memory is aligned alike everywhere, NumPy's is not
+        x, y = (torch.as_tensor(part).clone() for part in dataset)
+        return TensorExamples(x, y)
+    if isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__"):
+        pairs = [dataset[index] for index in range(len(dataset))]
+        if pairs:
+            x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])
+            y = torch.stack([torch.as_tensor(pair[1]) for pair in pairs])
+            return TensorExamples(x, y)
+        raise SettingError("a data set must have at least one example; given none")
+    raise SettingError(
+        "a data set must be a torch Dataset of (input, target) or a pair (inputs, targets); "
+        f"given {type(dataset).__name__}"
+    )
+
+
+def join(parts: list[TensorExamples]) -> TensorExamples:
+    """All examples of several clients, in order."""
+    return TensorExamples(torch.cat([part.x for part in parts]), torch.cat([p.y for p in parts]))

@@ -1,0 +1,73 @@
+"""Plots: accuracy over time, of one run and of several rules side by side."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+# Okabe and Ito's colours, which are told apart by colour-blind readers too.
+COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
+DPI = 150
+
+
+def accuracy_over_time(
+    path: str | Path, seconds: Sequence[float], accuracy: Sequence[float], title: str
+) -> None:
+    """Draw one run: the raw curve, and over it the mean of its last five points."""
+    figure, axes = _axes(title)
+    raw = np.asarray(accuracy, dtype=float)
+    axes.plot(seconds, raw, color=COLOURS[0], alpha=0.35, linewidth=1, label="measured")
+    axes.plot(seconds, trailing_mean(raw, 5), color=COLOURS[0], linewidth=2, label="mean of 5")
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=DPI)
+
+
+def rules_over_time(
+    path: str | Path,
+    seconds: Sequence[float],
+    accuracy: Mapping[str, npt.NDArray[np.float64]],
+    title: str,
+) -> None:
+    """Draw rules side by side, as the paper's Figure 2 does.
+
+    `accuracy` has one array of (seeds, seconds) per rule. The line is the mean over seeds, the
+    band one standard deviation either way.
+    """
+    figure, axes = _axes(title)
+    for index, (rule, runs) in enumerate(accuracy.items()):
+        colour = COLOURS[index % len(COLOURS)]
+        mean, spread = runs.mean(axis=0), runs.std(axis=0)
+        axes.plot(seconds, mean, color=colour, linewidth=1.8, label=rule)
+        if len(runs) > 1:
+            axes.fill_between(
+                seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
+            )
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=DPI)
+
+
+def trailing_mean(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
+    """The mean of each value and up to `width` − 1 before it."""
+    sums = np.cumsum(np.concatenate(([0.0], values)))
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(0, ends - width)
+    means: npt.NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
+    return means
+
+
+def _axes(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title)
+    axes.set_xlabel("virtual time (s)")
+    axes.set_ylabel("test accuracy")
+    axes.set_ylim(0, 1)
+    axes.margins(x=0.01)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

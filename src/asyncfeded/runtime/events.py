@@ -1,0 +1,65 @@
+"""What happens in a run, as values: progress, log, results and plots are made from these."""
+
+from dataclasses import dataclass
+
+from asyncfeded.core.messages import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The server is ready; nobody has joined yet."""
+
+    seconds: float
+    rule: str
+    parameters_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A client takes part from this version on."""
+
+    seconds: float
+    client_id: str
+    version: int
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An update has been answered."""
+
+    seconds: float
+    round: int | None
+    base_version: int
+    epochs: int
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A client has gone."""
+
+    seconds: float
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The model of this version was measured on the test data."""
+
+    seconds: float
+    version: int
+    accuracy: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run is over."""
+
+    seconds: float
+    version: int
+    parameters_sha256: str
+
+
+Event = Started | Joined | Received | Left | Evaluated | Finished

@@ -1,0 +1,90 @@
+"""The driver: takes what the transport brings, asks the server, sends what the server says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from asyncfeded.core.server import Server
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal, Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How good a model is: the share of right answers, and the mean loss."""
+
+    accuracy: float
+    loss: float
+
+
+Evaluate = Callable[[Vector], Evaluation]
+
+
+def run(
+    server: Server,
+    transport: Transport,
+    seconds: float,
+    evaluate: Evaluate | None = None,
+    evaluate_every: float = 2.0,
+) -> Iterator[Event]:
+    """Drive a run to its end at `seconds`, yielding what happens.
+
+    The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
+    changes when an update arrives, so it is enough to look before every signal which of these
+    times have passed.
+    """
+    yield Started(0.0, server.rule.name, _digest(server))
+    measure = _Measurements(server, evaluate, evaluate_every)
+    with transport:
+        while (signal := transport.next_signal()) is not None:
+            yield from measure.due_before(signal.seconds)
+            yield _handle(server, transport, signal)
+        yield from measure.due_before(seconds)
+        yield from measure.due_at(seconds)
+    yield Finished(seconds, server.version, _digest(server))
+
+
+def _handle(server: Server, transport: Transport, signal: Signal) -> Event:
+    match signal:
+        case Joining(at, client_id):
+            task = server.join(client_id)
+            transport.send(task)
+            return Joined(at, client_id, task.version, task.epochs)
+        case Arriving(at, update):
+            receipt = server.receive(update)
+            for task in receipt.tasks:
+                transport.send(task)
+            return Received(at, update.round, update.version, update.epochs, receipt)
+        case Leaving(at, client_id):
+            for task in server.leave(client_id):
+                transport.send(task)
+            return Left(at, client_id)
+
+
+class _Measurements:
+    """The evaluations of a run: one per due time, computed once per version."""
+
+    def __init__(self, server: Server, evaluate: Evaluate | None, every: float) -> None:
+        self._server = server
+        self._evaluate = evaluate
+        self._every = every
+        self._count = 0
+        self._known: tuple[int, Evaluation] | None = None
+
+    def due_before(self, seconds: float) -> Iterator[Evaluated]:
+        while self._count * self._every < seconds:
+            yield from self.due_at(self._count * self._every)
+
+    def due_at(self, seconds: float) -> Iterator[Evaluated]:
+        self._count += 1
+        if self._evaluate is None:
+            return
+        version = self._server.version
+        if self._known is None or self._known[0] != version:
+            self._known = version, self._evaluate(self._server.parameters)
+        yield Evaluated(seconds, version, self._known[1].accuracy, self._known[1].loss)
+
+
+def _digest(server: Server) -> str:
+    return sha256(server.parameters.tobytes()).hexdigest()

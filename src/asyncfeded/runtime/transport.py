@@ -1,0 +1,55 @@
+"""The seam between the loop and a world: who has something to say next, and at what time."""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from asyncfeded.core.messages import ClientUpdate, TrainTask
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A client asks to take part."""
+
+    seconds: float
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A client's update has come in."""
+
+    seconds: float
+    update: ClientUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A client goes for good."""
+
+    seconds: float
+    client_id: str
+
+
+Signal = Joining | Arriving | Leaving
+
+
+class Transport(Protocol):
+    """Carries tasks to clients and brings back what they say, in the order of its time."""
+
+    def send(self, task: TrainTask) -> None:
+        """Give a client its task."""
+
+    def next_signal(self) -> Signal | None:
+        """Wait for the next signal; None when the run is over."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Tell the clients to stop and free what the transport holds."""

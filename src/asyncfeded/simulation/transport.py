@@ -1,0 +1,95 @@
+"""The virtual clock as a transport: who arrives when is drawn, what they bring is trained."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from types import TracebackType
+from typing import Self
+
+from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.messages import TrainTask
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
+from asyncfeded.simulation.clock import VirtualClock
+from asyncfeded.simulation.devices import DeviceModel
+from asyncfeded.simulation.workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """When a client joins and, unless it stays, leaves for good."""
+
+    client_id: str
+    join_seconds: float = 0.0
+    leave_seconds: float = inf
+
+    def __post_init__(self) -> None:
+        joins, leaves = self.join_seconds, self.leave_seconds
+        require(isfinite(joins) and joins >= 0, "join_seconds", "at least 0", joins)
+        require(leaves > joins, "leave_seconds", f"after the client joins at {joins}", leaves)
+
+
+class VirtualTransport:
+    """Clients on a virtual clock, from 0 to `seconds`.
+
+    The time of an arrival is known when the task is sent: it depends on the device model's draws
+    and on K, never on what training gives. So a task goes to the workers at once and its result
+    is asked for when its time has come.
+    """
+
+    def __init__(
+        self,
+        devices: DeviceModel,
+        workers: Workers,
+        memberships: Sequence[Membership],
+        seconds: float,
+    ) -> None:
+        require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
+        names = [membership.client_id for membership in memberships]
+        if len(set(names)) < len(names):
+            raise SettingError("clients must have different ids; one is given twice")
+        self._devices = devices
+        self._workers = workers
+        self._seconds = seconds
+        self._gone: set[str] = set()
+        self._clock = VirtualClock[TrainTask | Joining | Leaving]()
+        for client in memberships:
+            name, joins, leaves = client.client_id, client.join_seconds, client.leave_seconds
+            self._clock.schedule(joins, Joining(joins, name))
+            self._clock.schedule(leaves, Leaving(leaves, name))
+
+    def send(self, task: TrainTask) -> None:
+        """Draw when the update will arrive, and train it ahead unless the run is over by then."""
+        time = self._devices.round_time(
+            task.client_id, task.round, task.epochs, task.parameters.nbytes
+        )
+        arrives = self._clock.now + time.total
+        self._clock.schedule(arrives, task)
+        if arrives <= self._seconds:
+            self._workers.submit(task, due=arrives)
+
+    def next_signal(self) -> Signal | None:
+        """Go to the next thing that happens; None when it lies beyond the end."""
+        while (seconds := self._clock.peek()) is not None and seconds <= self._seconds:
+            event = self._clock.pop()
+            match event:
+                case TrainTask() if event.client_id in self._gone:
+                    self._workers.forget(event)
+                case TrainTask():
+                    return Arriving(seconds, self._workers.result(event))
+                case Leaving():
+                    self._gone.add(event.client_id)
+                    return event
+                case Joining():
+                    return event
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._workers.close()

@@ -1,0 +1,92 @@
+"""The log of a run: one JSON object per line, and the digest of all lines.
+
+The log holds what trains the model: who joined, arrived and left, when, and with what effect, to
+the last bit of every number. It does not hold evaluations, which only look. Two runs with the same
+`sha256` are the same run.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
+
+
+class EventLog:
+    """Writes events to a file as they happen, or only digests them if there is no file."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._digest = sha256()
+        self._file = None if path is None else path.open("wb")
+
+    def write(self, event: Event) -> None:
+        """Add an event."""
+        record = as_record(event)
+        if record is None:
+            return
+        line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        self._digest.update(line)
+        if self._file is not None:
+            self._file.write(line)
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the log so far: what `sha256sum` says of the file."""
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def as_record(event: Event) -> dict[str, Any] | None:
+    """The line of an event; None for those that stay out of the log."""
+    match event:
+        case Started(seconds, rule, digest):
+            return {"event": "start", "seconds": seconds, "rule": rule, "parameters_sha256": digest}
+        case Joined(seconds, client_id, version, epochs):
+            return {
+                "event": "join",
+                "seconds": seconds,
+                "client": client_id,
+                "version": version,
+                "epochs": epochs,
+            }
+        case Received(seconds, number, base_version, epochs, receipt):
+            task = receipt.next_task
+            return {
+                "event": "update",
+                "seconds": seconds,
+                "client": receipt.client_id,
+                "round": number,
+                "accepted": receipt.accepted,
+                "reason": receipt.reason,
+                "base_version": base_version,
+                "version": receipt.version,
+                "lag": receipt.lag,
+                "epochs": epochs,
+                "next_epochs": None if task is None else task.epochs,
+                "delta_norm": receipt.delta_norm,
+                **receipt.figures,
+            }
+        case Left(seconds, client_id):
+            return {"event": "leave", "seconds": seconds, "client": client_id}
+        case Evaluated():
+            return None
+        case Finished(seconds, version, digest):
+            return {
+                "event": "finish",
+                "seconds": seconds,
+                "version": version,
+                "parameters_sha256": digest,
+            }
