@@ -11,9 +11,9 @@ from asyncfeded.cli.options import GroupedCommand, given_values, settings_option
 from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
-from asyncfeded.experiment.run import prepare_folder, run_experiment, task_rule
+from asyncfeded.experiment.run import check, prepare_folder, run_experiment
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
-from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.tables import mean_and_spread, table
 from asyncfeded.version import __version__
 
@@ -60,15 +60,15 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
     settings = run_settings(given_values(options, config))
     settings = _with_folder(settings, f"{settings.task}-{settings.rule}-seed{settings.seed}")
     console = Console()
-    _check(settings)
+    check(settings)
     assert settings.out is not None
     prepare_folder(settings.out, overwrite)
     with RunProgress(console, settings.rule, settings.seconds) as progress:
         result = run_experiment(settings, progress)
-    summary = result.summary()
-    rows = [(name, _shown(summary[name])) for name in list(summary)[:8]]
-    console.print(table(f"{settings.task}, {settings.rule}", ["figure", "value"], rows))
-    console.print(f"results: {settings.out}", soft_wrap=True)
+    for name, value in result.summary().items():
+        if name not in ("settings", "package_version"):
+            console.print(f"{name:<15} {_shown(value)}", soft_wrap=True, highlight=False)
+    console.print(f"{'results':<15} {settings.out}", soft_wrap=True, highlight=False)
 
 
 @cli.command(cls=GroupedCommand)
@@ -92,7 +92,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     folder = first.out
     assert folder is not None
     for settings in every:
-        _check(settings)
+        check(settings)
     prepare_folder(folder, overwrite)
     (folder / "events.jsonl").unlink()
     console = Console()
@@ -105,23 +105,18 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
         with RunProgress(console, label, settings.seconds) as progress:
             comparison.add(settings.rule, run_experiment(settings, progress))
     title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
-    shared = first.model_dump(mode="json", exclude={"rule", "seed", "hyperparameters"})
+    shared = first.model_dump(mode="json", exclude={"rule", "seed"})
     comparison.write(folder, title, shared)
     headings = ["rule", "max accuracy", "final", "90 % after", "updates", "refused", "wall"]
     rows = [_row(figures) for figures in comparison.table()]
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
-    console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True)
+    console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True, highlight=False)
 
 
 def _with_folder(settings: RunSettings, name: str) -> RunSettings:
     if settings.out is not None:
         return settings
     return settings.model_copy(update={"out": Path("runs") / name})
-
-
-def _check(settings: RunSettings) -> None:
-    """Find what is wrong with a run before anything is written."""
-    task_rule(find_task(settings.task), settings)
 
 
 def _row(figures: RuleFigures) -> tuple[str, ...]:
@@ -144,9 +139,10 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Run the command line; what the user can mend is said in one line, with exit code 2."""
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
+        sys.exit(cli.main(standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(USAGE_ERROR)
     except click.ClickException as error:
         _fail(error.format_message())
     except AsyncFedEDError as error:

@@ -43,7 +43,8 @@ class RunProgress:
         self._bar = self._live.add_task(label, total=seconds, status="")
 
     def __enter__(self) -> Self:
-        self._live.start()
+        if self._console.is_terminal:
+            self._live.start()
         return self
 
     def __exit__(
@@ -52,7 +53,8 @@ class RunProgress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._live.stop()
+        if self._console.is_terminal:
+            self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and show it if it is time to."""
@@ -97,7 +99,7 @@ class RunProgress:
             self._live.refresh()
 
     def _print_line(self, last: bool) -> None:
-        share = self._virtual / self._seconds
-        if last or share * PLAIN_LINES >= self._plain_lines + 1:
-            self._plain_lines = int(share * PLAIN_LINES)
+        tenths = int(PLAIN_LINES * self._virtual / self._seconds)
+        if last or self._plain_lines < tenths < PLAIN_LINES:
+            self._plain_lines = tenths
             self._console.print(f"{self._label}  {self.status()}", highlight=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """One run from its settings, with its files."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from torch import nn
@@ -9,7 +9,7 @@ from torch import nn
 from asyncfeded import randomness
 from asyncfeded.core.errors import FileError
 from asyncfeded.core.rule import AnyRule
-from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.data.federated import Examples, FederatedData, client_names
 from asyncfeded.experiment.federate import federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
@@ -33,6 +33,7 @@ def run_experiment(
     """Carry out one run; write its files if the settings name a folder for them."""
     task = find_task(settings.task)
     rule = task_rule(task, settings)
+    training = _training(task, settings)
     data = task.make_data(settings.clients, settings.data_seed)
     module = _initial_module(task, settings.seed)
     train = {name: _tensors(examples) for name, examples in data.train.items()}
@@ -44,7 +45,7 @@ def run_experiment(
         seconds=settings.seconds,
         seed=settings.seed,
         workers=settings.workers,
-        training=_training(task, settings),
+        training=training,
         devices=_devices(task, settings, data),
         memberships=settings.memberships,
         max_staleness=settings.max_staleness,
@@ -53,13 +54,22 @@ def run_experiment(
         log=None if settings.out is None else settings.out / "events.jsonl",
         on_event=on_event,
         settings={
-            **settings.model_dump(mode="json", exclude={"hyperparameters"}),
+            **settings.model_dump(mode="json"),
+            **asdict(training),
             "hyperparameters": dict(rule.settings),
         },
     )
     if settings.out is not None:
         result.write(settings.out, f"{data.name}, {rule.name}, P = {settings.suspension:g}")
     return result
+
+
+def check(settings: RunSettings) -> None:
+    """Find what is wrong with a run before anything is written or begun."""
+    task = find_task(settings.task)
+    task_rule(task, settings)
+    _training(task, settings)
+    _profile(task, settings)
 
 
 def task_rule(task: Task, settings: RunSettings) -> AnyRule:
@@ -79,12 +89,20 @@ def _training(task: Task, settings: RunSettings) -> LocalTraining:
     return replace(task.training, **{k: v for k, v in given.items() if v is not None})
 
 
+def _profile(task: Task, settings: RunSettings) -> str:
+    """The name of the devices to use; the paper's are for its own number of clients."""
+    paper = task.paper_devices
+    if settings.devices == "auto":
+        fits = paper is not None and settings.clients == len(PAPER_ROUND_SECONDS[paper])
+        return str(paper) if fits else "heterogeneous"
+    if settings.devices != "heterogeneous":
+        paper_devices(settings.devices, client_names(settings.clients))
+    return settings.devices
+
+
 def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel:
     names = list(data.train)
-    profile: str = settings.devices
-    if profile == "auto":
-        fits = task.paper_devices and len(names) == len(PAPER_ROUND_SECONDS[task.paper_devices])
-        profile = task.paper_devices if fits and task.paper_devices else "heterogeneous"
+    profile = _profile(task, settings)
     if profile == "heterogeneous":
         sizes = [len(examples) for examples in data.train.values()]
         devices = heterogeneous_devices(names, sizes, settings.seed)
