@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from builders import vector
+
+from asyncfeded.core import vectors
+
+
+def test_a_norm_is_the_root_of_the_sum_of_squares() -> None:
+    assert vectors.norm(vector(3, 4)) == 5.0
+    assert vectors.distance(vector(4, 6), vector(1, 2)) == 5.0
+
+
+def test_the_norm_of_an_empty_vector_is_zero() -> None:
+    assert vectors.norm(vector()) == 0.0
+
+
+@pytest.mark.parametrize("size", [1, vectors.BLOCK - 1, vectors.BLOCK, 3 * vectors.BLOCK + 7])
+def test_norms_agree_with_float64_arithmetic_at_and_around_block_borders(size: int) -> None:
+    draw = np.random.default_rng(size)
+    left = draw.normal(size=size).astype(np.float32)
+    right = draw.normal(size=size).astype(np.float32)
+    exact = np.linalg.norm(left.astype(np.float64) - right.astype(np.float64))
+    assert vectors.distance(left, right) == pytest.approx(exact, rel=1e-14)
+    assert vectors.norm(left) == pytest.approx(np.linalg.norm(left.astype(np.float64)), rel=1e-14)
+
+
+def test_a_norm_has_the_same_bits_wherever_the_vector_lies_in_memory() -> None:
+    values = np.random.default_rng(0).normal(size=50_001).astype(np.float32)
+    memory = np.zeros(2 * values.size, dtype=np.float32)
+    shifted = memory[3 : 3 + values.size]
+    strided = memory[::2]
+    for place in (shifted, strided):
+        place[:] = values
+        assert vectors.norm(place) == vectors.norm(values)
+
+
+def test_a_norm_of_the_largest_finite_numbers_does_not_overflow() -> None:
+    largest = float(np.finfo(np.float32).max)
+    assert vectors.norm(np.full(1000, largest, np.float32)) == pytest.approx(largest * 1000**0.5)
+
+
+def test_a_norm_of_the_smallest_number_is_not_zero() -> None:
+    assert vectors.norm(vector(np.finfo(np.float32).smallest_subnormal)) > 0
+
+
+def test_a_step_is_taken_in_float32_into_the_given_memory() -> None:
+    out = vector(0, 0)
+    vectors.add_scaled(vector(1, 2), 0.5, vector(4, -2), out)
+    assert out.tolist() == [3.0, 1.0]
+
+
+def test_nan_and_infinity_are_found() -> None:
+    assert vectors.all_finite(vector(1, 2))
+    assert not vectors.all_finite(vector(1, np.nan))
+    assert not vectors.all_finite(vector(-np.inf, 1))
