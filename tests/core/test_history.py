@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from builders import vector
 
 from asyncfeded.core.errors import SettingError, VersionError
 from asyncfeded.core.history import VersionHistory
+from builders import vector
 
 
 def test_a_version_lives_until_its_last_lease_ends() -> None:

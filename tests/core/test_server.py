@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from builders import answer, vector
 
 from asyncfeded import Refusal, Server, TrainTask, VersionHistory, rules
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from builders import answer, vector
 
 
 def test_versions_start_at_one_and_every_update_makes_the_next() -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import answer, vector
 
 from asyncfeded import ClientUpdate, Refusal, Server, TrainTask, guards, rules
+from builders import answer, vector
 
 Spoil = Callable[[ClientUpdate], ClientUpdate]
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from builders import vector
 
 from asyncfeded.core import vectors
+from builders import vector
 
 
 def test_a_norm_is_the_root_of_the_sum_of_squares() -> None:

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from builders import answer, arrival, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfeded import Server, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import norm
+from builders import answer, arrival, vector
 
 
 def test_three_updates_worked_by_hand() -> None:

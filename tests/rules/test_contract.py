@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import answer, vector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.rule import Arrival, Rule, Work
 from asyncfeded.core.vectors import norm
+from builders import answer, vector
 
 EVERY_RULE: dict[str, Rule[Any]] = {name: factory() for name, factory in rules.REGISTRY.items()}
 

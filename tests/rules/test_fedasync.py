@@ -1,10 +1,10 @@
 """FedAsync against updates worked by hand."""
 
 import pytest
-from builders import answer, arrival, vector
 
 from asyncfeded import Server, rules
 from asyncfeded.core.errors import SettingError
+from builders import answer, arrival, vector
 
 
 def alpha_at(lag: int, **settings: object) -> float:

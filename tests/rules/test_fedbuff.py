@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from builders import answer, vector
 
 from asyncfeded import Server, rules
 from asyncfeded.core.errors import SettingError
+from builders import answer, vector
 
 
 def test_two_buffers_worked_by_hand() -> None:

@@ -1,10 +1,10 @@
 """FedAvg and FedProx against rounds worked by hand."""
 
 import pytest
-from builders import answer, vector
 
 from asyncfeded import Server, rules
 from asyncfeded.core.errors import SettingError
+from builders import answer, vector
 
 
 def test_two_rounds_of_fedavg_worked_by_hand() -> None:

@@ -1,0 +1,93 @@
+"""The loop with a scripted transport: what it sends, yields and evaluates, and when."""
+
+from types import TracebackType
+from typing import Self
+
+from asyncfeded import Server, TrainTask, rules
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.events import Evaluated, Finished, Joined, Left, Received, Started
+from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
+from builders import answer, vector
+
+
+class Scripted:
+    """Clients "a" and "b" join; "a" answers at given times; "b" leaves."""
+
+    def __init__(self, times: list[float]) -> None:
+        self.sent: list[TrainTask] = []
+        self.closed = False
+        self._times = iter(times)
+        self._joins = iter([Joining(0.0, "a"), Joining(0.0, "b")])
+        self._leave: Signal | None = Leaving(9.0, "b")
+
+    def send(self, task: TrainTask) -> None:
+        self.sent.append(task)
+
+    def next_signal(self) -> Signal | None:
+        if (joining := next(self._joins, None)) is not None:
+            return joining
+        if (seconds := next(self._times, None)) is not None:
+            task = next(task for task in reversed(self.sent) if task.client_id == "a")
+            return Arriving(seconds, answer(task, [1.0]))
+        leave, self._leave = self._leave, None
+        return leave
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.closed = True
+
+
+def test_the_loop_passes_tasks_on_and_tells_what_happened() -> None:
+    transport = Scripted([1.0, 3.0])
+    server = Server(vector(0), rules.asyncfeded(lam=1, eps=1))
+    events = list(run(server, transport, seconds=10.0))
+    kinds = [Started, Joined, Joined, Received, Received, Left, Finished]
+    assert [type(event) for event in events] == kinds
+    assert [(t.client_id, t.version) for t in transport.sent] == [
+        ("a", 1),
+        ("b", 1),
+        ("a", 2),
+        ("a", 3),
+    ]
+    assert transport.closed
+
+
+def test_the_model_is_measured_at_the_interval_and_once_per_version() -> None:
+    measured = []
+
+    def evaluate(parameters: Vector) -> Evaluation:
+        measured.append(parameters[0])
+        return Evaluation(accuracy=float(parameters[0]), loss=0.0)
+
+    server = Server(vector(0), rules.asyncfeded(lam=1, eps=1))
+    events = run(server, Scripted([1.0, 3.0]), 7.0, evaluate, evaluate_every=2.0)
+    points = [(e.seconds, e.version, e.accuracy) for e in events if isinstance(e, Evaluated)]
+    # Updates at 1 and 3: the model is 0, then 1, then 2. The last point is the end of the run.
+    assert points[:4] == [(0.0, 1, 0.0), (2.0, 2, 1.0), (4.0, 3, 2.0), (6.0, 3, 2.0)]
+    assert measured == [0.0, 1.0, 2.0]
+
+
+def test_the_end_of_a_run_is_measured_whether_or_not_it_is_at_the_interval() -> None:
+    for seconds, expected in ((4.0, [0.0, 2.0, 4.0]), (5.0, [0.0, 2.0, 4.0, 5.0])):
+        server = Server(vector(0), rules.asyncfeded())
+        transport = Scripted([1.0])
+        transport._leave = None
+        events = run(server, transport, seconds, lambda _: Evaluation(0.5, 1.0), 2.0)
+        assert [e.seconds for e in events if isinstance(e, Evaluated)] == expected
+
+
+def test_a_loop_that_is_dropped_closes_its_transport() -> None:
+    transport = Scripted([1.0])
+    events = run(Server(vector(0), rules.asyncfeded()), transport, 10.0)
+    for _ in range(3):
+        next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert transport.closed
