@@ -59,7 +59,7 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
     """
     settings = run_settings(given_values(options, config))
     settings = _with_folder(settings, f"{settings.task}-{settings.rule}-seed{settings.seed}")
-    console = Console()
+    console = _console()
     check(settings)
     assert settings.out is not None
     prepare_folder(settings.out, overwrite)
@@ -95,7 +95,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
         check(settings)
     prepare_folder(folder, overwrite)
     (folder / "events.jsonl").unlink()
-    console = Console()
+    console = _console()
     comparison = Comparison()
     for settings in every:
         out = folder / settings.rule / f"seed-{settings.seed}"
@@ -107,10 +107,15 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
     shared = first.model_dump(mode="json", exclude={"rule", "seed"})
     comparison.write(folder, title, shared)
-    headings = ["rule", "max accuracy", "final", "90 % after", "updates", "refused", "wall"]
+    headings = ["rule", "max accuracy", "90 % of it after", "updates", "refused"]
     rows = [_row(figures) for figures in comparison.table()]
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
     console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True, highlight=False)
+
+
+def _console() -> Console:
+    """The terminal, or a file or pipe whose lines need no terminal's width."""
+    return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 def _with_folder(settings: RunSettings, name: str) -> RunSettings:
@@ -124,11 +129,9 @@ def _row(figures: RuleFigures) -> tuple[str, ...]:
     return (
         figures.rule,
         mean_and_spread(figures.max_accuracy.mean, figures.max_accuracy.sd, seeds, ".2%"),
-        mean_and_spread(figures.final_accuracy.mean, figures.final_accuracy.sd, seeds, ".2%"),
         mean_and_spread(figures.t90_seconds.mean, figures.t90_seconds.sd, seeds, ".0f") + " s",
         mean_and_spread(figures.updates.mean, figures.updates.sd, seeds, ".0f"),
         str(figures.rejected),
-        f"{figures.wall_seconds:.0f} s",
     )
 
 

@@ -1,0 +1,201 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import csv
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+QUICK = ["--seconds", "2", "--clients", "4", "--evaluate-every", "1"]
+
+
+def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "asyncfeded", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def test_a_run_writes_its_four_files(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = asyncfeded("run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["log_sha256"] == sha256((out / "events.jsonl").read_bytes()).hexdigest()
+    assert summary["settings"]["hyperparameters"]["gamma_bar"] == 2.0
+    assert summary["settings"]["learning_rate"] == 0.01
+    assert summary["versions"] == summary["updates"] + 1
+    assert summary["rejected"] == {}
+    assert summary["package_version"]
+    with (out / "accuracy.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["seconds"]) for row in rows] == [0, 1, 2]
+    assert max(float(row["accuracy"]) for row in rows) == summary["max_accuracy"]
+    assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+    assert sum(event["event"] == "update" for event in events) == summary["updates"]
+    for word in ("version", "accuracy", "γ", "mean K", "updates/s"):
+        assert word in done.stdout
+
+
+def test_workers_folder_and_interval_do_not_change_the_log(tmp_path: Path) -> None:
+    variants: list[list[str]] = [
+        ["--workers", "1"],
+        ["--workers", "2"],
+        ["--workers", "2", "--evaluate-every", "0.5", "--history", "everything"],
+    ]
+    digests = set()
+    for index, variant in enumerate(variants):
+        out = tmp_path / f"out-{index}"
+        assert asyncfeded("run", *QUICK, *variant, "--out", out).returncode == 0
+        digests.add(json.loads((out / "summary.json").read_text())["log_sha256"])
+    assert len(digests) == 1
+
+
+def test_a_file_gives_settings_and_options_override_it(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('rule = "fedbuff"\nbuffer_size = 3\nseconds = 2\nclients = 4\nseed = 5\n')
+    out = tmp_path / "run"
+    done = asyncfeded("run", "--config", config, "--seed", "6", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    settings = json.loads((out / "summary.json").read_text())["settings"]
+    assert (settings["rule"], settings["seed"]) == ("fedbuff", 6)
+    assert settings["hyperparameters"]["buffer_size"] == 3
+
+
+def test_a_comparison_prints_a_table_and_draws_a_plot(tmp_path: Path) -> None:
+    out = tmp_path / "compare"
+    rules = ["--rule", "asyncfeded", "--rule", "fedavg"]
+    done = asyncfeded("compare", *QUICK, *rules, "--seed", "0", "--seed", "1", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"asyncfeded +\d+\.\d\d% ± \d+\.\d\d%", done.stdout)
+    with (out / "compare.csv").open() as file:
+        rows = {row["rule"]: row for row in csv.DictReader(file)}
+    accuracies = []
+    for seed in (0, 1):
+        run = json.loads((out / "fedavg" / f"seed-{seed}" / "summary.json").read_text())
+        accuracies.append(run["max_accuracy"])
+    assert float(rows["fedavg"]["max_accuracy_mean"]) == pytest.approx(sum(accuracies) / 2)
+    assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((out / "summary.json").read_text())["settings"]["clients"] == 4
+
+
+def test_rules_in_a_comparison_meet_the_same_initial_model_and_devices(tmp_path: Path) -> None:
+    rules = ["--rule", "fedasync-constant", "--rule", "fedbuff"]
+    assert asyncfeded("compare", *QUICK, *rules, "--out", tmp_path).returncode == 0
+    logs = [
+        [json.loads(line) for line in path.read_text().splitlines()]
+        for path in sorted(tmp_path.glob("*/seed-0/events.jsonl"))
+    ]
+    assert len(logs) == 2
+    first, second = (
+        {e["client"]: e["seconds"] for e in log if e.get("round") == 0} for log in logs
+    )
+    assert first == second
+    assert logs[0][0]["parameters_sha256"] == logs[1][0]["parameters_sha256"]
+
+
+BAD_COMMANDS: list[tuple[list[str], str]] = [
+    (["--suspention", "0.1"], "Did you mean '--suspension'?"),
+    (["--suspension", "-0.1"], "suspension must be greater than or equal to 0; given '-0.1'"),
+    (["--suspension", "1"], "suspension must be less than 1; given '1'"),
+    (["--clients", "0"], "clients must be greater than or equal to 1; given '0'"),
+    (["--initial-epochs", "0"], "initial_epochs must be at least 1; given 0"),
+    (["--rule", "fedagv"], "did you mean 'fedavg'?"),
+    (["--task", "mnist"], "task must be 'synthetic-α-β', such as 'synthetic-1-1'; given 'mnist'"),
+    (["--config", "missing.toml"], "'missing.toml' cannot be read: No such file"),
+    (["--config", "bad.toml"], "'bad.toml' is not TOML"),
+    (["--config", "typo.toml"], "unknown setting 'suspention': did you mean 'suspension'?"),
+    (["--out", "bad.toml"], "out 'bad.toml' cannot be written: File exists"),
+    (["--out", "/proc/nowhere"], "out '/proc/nowhere' cannot be written"),
+    (["--devices", "paper-synthetic", "--clients", "4"], "describes 10 clients; given 4"),
+    (["surprise"], "unexpected extra argument (surprise)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), BAD_COMMANDS, ids=[" ".join(a) for a, _ in BAD_COMMANDS]
+)
+def test_bad_input_is_one_line_exit_code_2_and_leaves_nothing(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.toml").write_text("rule: asyncfeded")
+    (tmp_path / "typo.toml").write_text("suspention = 0.1")
+    before = sorted(tmp_path.rglob("*"))
+    done = asyncfeded("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_results_of_another_run_are_not_overwritten_unless_told_to(tmp_path: Path) -> None:
+    assert asyncfeded("run", *QUICK, "--out", tmp_path).returncode == 0
+    before = (tmp_path / "summary.json").read_bytes()
+    again = asyncfeded("run", *QUICK, "--seed", "1", "--out", tmp_path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "give --overwrite" in again.stderr
+    assert (tmp_path / "summary.json").read_bytes() == before
+    assert (
+        asyncfeded("run", *QUICK, "--seed", "1", "--out", tmp_path, "--overwrite").returncode == 0
+    )
+    assert json.loads((tmp_path / "summary.json").read_text())["settings"]["seed"] == 1
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_help_has_examples_and_every_hyperparameter(command: str) -> None:
+    done = asyncfeded(command, "--help")
+    assert done.returncode == 0
+    assert f"asyncfeded {command} --" in done.stdout
+    for option in ("--suspension", "--gamma-bar", "--buffer-size", "--mu", "--config"):
+        assert option in done.stdout
+
+
+def test_a_terminal_shows_live_progress(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "asyncfeded", "run", *QUICK, "--out", str(tmp_path)]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "140"}
+    process = subprocess.Popen(command, stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(master, 4096)
+        except OSError:
+            break
+    os.close(master)
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "100%" in text
+    assert "━" in text
+    assert "updates/s" in text
+
+
+def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "asyncfeded", "run", "--seconds", "1e6", "--workers", "2"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    log = tmp_path / "events.jsonl"
+    deadline = time.monotonic() + 60
+    while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == "interrupted\n"
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    assert not (tmp_path / "summary.json").exists()

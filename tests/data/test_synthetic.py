@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
+
+
+def test_the_same_seed_gives_the_same_data_and_another_does_not() -> None:
+    first, again, other = (synthetic(1, 1, 3, seed) for seed in (0, 0, 1))
+    for name in first.train:
+        assert np.array_equal(first.train[name].x, again.train[name].x)
+        assert np.array_equal(first.test[name].y, again.test[name].y)
+    assert not np.array_equal(first.train["client-0"].x[:5], other.train["client-0"].x[:5])
+
+
+def test_a_tenth_of_every_client_s_examples_is_for_testing() -> None:
+    data = synthetic(1, 1, 20)
+    for name, train in data.train.items():
+        test = data.test[name]
+        assert len(test) == pytest.approx(0.1 * (len(train) + len(test)), abs=1)
+        assert train.x.shape[1] == FEATURES
+        assert train.x.dtype == np.float32
+        assert 0 <= train.y.min() <= train.y.max() < CLASSES
+
+
+def test_sizes_are_log_normal_plus_fifty() -> None:
+    data = synthetic(1, 1, 600, max_examples=5000)
+    sizes = np.array([len(data.train[name]) + len(data.test[name]) for name in data.train])
+    assert sizes.min() >= 50
+    assert sizes.max() == 5000
+    # The median of int(lognormal(4, 2)) + 50 is int(e⁴) + 50 = 104.
+    assert np.median(sizes) == pytest.approx(104, abs=20)
+
+
+def test_inputs_have_the_variances_of_the_recipe() -> None:
+    data = synthetic(1, 1, 1, num_examples=[20_000])
+    variances = data.train["client-0"].x.var(axis=0)
+    np.testing.assert_allclose(variances, np.arange(1, 61) ** -1.2, rtol=0.06)
+
+
+def test_labels_follow_a_linear_model_without_noise() -> None:
+    # Then, and only then, a linear classifier can get every one of them right.
+    data = synthetic(0, 0, 1, seed=1, num_examples=[1000]).train["client-0"]
+    assert np.bincount(data.y).max() < 0.8 * len(data)
+    x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
+    classifier = nn.Linear(FEATURES, CLASSES)
+    optimizer = torch.optim.LBFGS(
+        classifier.parameters(), max_iter=2000, tolerance_change=0, line_search_fn="strong_wolfe"
+    )
+
+    def loss() -> float:
+        optimizer.zero_grad()
+        value = nn.functional.cross_entropy(classifier(x), y)
+        value.backward()  # type: ignore[no-untyped-call]
+        return float(value)
+
+    optimizer.step(loss)
+    assert bool((classifier(x).argmax(dim=1) == y).all())
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_beta_sets_how_much_the_inputs_of_clients_differ(spread: float) -> None:
+    data = synthetic(0, spread, 200, num_examples=[50] * 200)
+    means = [data.train[name].x.mean() for name in data.train]
+    # v_k ~ N(B_k, 1) over 60 features: the mean of x varies with β² + 1/60.
+    assert np.var(means) == pytest.approx(spread**2 + 1 / 60, rel=0.3)
+
+
+def test_a_smaller_federation_is_the_beginning_of_a_larger_one() -> None:
+    small, large = synthetic(1, 1, 2), synthetic(1, 1, 5)
+    assert np.array_equal(small.train["client-1"].x, large.train["client-1"].x)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"alpha": -1}, "alpha and beta must be at least 0; given -1"),
+        ({"clients": 0}, "clients must be at least 1; given 0"),
+        ({"test_share": 1.0}, "test_share must be above 0 and below 1; given 1.0"),
+        ({"num_examples": [5]}, "num_examples must have 2 sizes; given 1"),
+        ({"num_examples": [5, 1]}, "at least 2 examples"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        synthetic(**{"alpha": 1, "beta": 1, "clients": 2, **arguments})  # type: ignore[arg-type]

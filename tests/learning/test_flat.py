@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from asyncfeded.core.errors import SettingError
+from asyncfeded.learning.flat import FlatModule
+
+
+def test_parameters_and_buffers_are_views_into_one_vector() -> None:
+    module = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    flat = FlatModule(module)
+    # 6 weights + 2 biases + 2 + 2 of the norm are trained; mean, variance and count are not.
+    assert (flat.schema.trained, flat.schema.size) == (12, 17)
+    flat.vector[:] = torch.arange(17.0)
+    assert module[0].weight.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert module[1].running_mean.tolist() == [12, 13]
+    assert module[1].running_var.tolist() == [14, 15]
+
+
+def test_flattening_changes_no_value() -> None:
+    module = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    FlatModule(module)
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_integer_buffers_travel_by_copy() -> None:
+    flat = FlatModule(nn.BatchNorm1d(2))
+    norm = flat.module
+    parameters = flat.collect().numpy().copy()
+    parameters[-1] = 41
+    flat.load(parameters)
+    assert norm.num_batches_tracked.item() == 41
+    norm(torch.randn(4, 2))
+    assert flat.collect()[-1].item() == 42
+
+
+def test_frozen_parameters_come_after_the_trained_ones() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    module[0].requires_grad_(False)
+    schema = FlatModule(module).schema
+    assert schema.names == ("1.weight", "1.bias", "0.weight", "0.bias")
+    assert (schema.trained, schema.size) == (3, 9)
+
+
+def test_the_schema_tells_models_apart() -> None:
+    digests = {
+        FlatModule(module).schema.sha256
+        for module in (nn.Linear(2, 3), nn.Linear(3, 2), nn.Linear(2, 3, bias=False))
+    }
+    assert len(digests) == 3
+    assert FlatModule(nn.Linear(2, 3)).schema.sha256 in digests
+
+
+def test_loading_read_only_parameters_leaves_them_alone() -> None:
+    flat = FlatModule(nn.Linear(1, 1))
+    parameters = np.array([1, 2], np.float32)
+    parameters.flags.writeable = False
+    flat.load(parameters)
+    flat.vector += 1
+    assert parameters.tolist() == [1, 2]
+
+
+def test_modules_that_cannot_be_flattened_are_refused_by_name() -> None:
+    with pytest.raises(SettingError, match=r"'weight' must be float32; given torch.float64"):
+        FlatModule(nn.Linear(1, 1).double())
+    with pytest.raises(SettingError, match="must have a parameter that requires a gradient"):
+        FlatModule(nn.ReLU())

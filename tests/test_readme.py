@@ -1,0 +1,38 @@
+"""What the README shows must run, and must be true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from asyncfeded import rules
+from asyncfeded.experiment.settings import setting_names
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+PYTHON_BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_readme_has_its_examples() -> None:
+    assert len(PYTHON_BLOCKS) >= 2
+    federation = next(block for block in PYTHON_BLOCKS if "federate(" in block)
+    assert len([line for line in federation.splitlines() if line.strip()]) <= 10
+
+
+@pytest.mark.parametrize("block", PYTHON_BLOCKS)
+def test_an_example_of_the_readme_runs(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})  # noqa: S102
+    if "accuracy.png" in block:
+        assert (tmp_path / "accuracy.png").stat().st_size > 10_000
+
+
+def test_the_readme_names_every_rule_and_only_options_that_exist() -> None:
+    for name in rules.REGISTRY:
+        assert f"`{name}`" in README
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
+    hyperparameters = {name for factory in rules.REGISTRY.values() for name in factory().settings}
+    known = {*setting_names(), *hyperparameters, "overwrite", "config", "help"}
+    for option in re.findall(r"--([a-z][a-z-]*)", commands):
+        assert option.replace("-", "_") in known, option
