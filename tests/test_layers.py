@@ -24,6 +24,7 @@ ALLOWED = {
         *("simulation", "randomness", "version"),
     },
     "cli": {"core", "experiment", "report", "runtime", "version"},
+    "__main__": {"cli"},
 }
 NO_TORCH = ("core", "rules", "guards", "runtime", "store", "simulation", "data", "report")
 NO_CLOCK_NO_IO_NO_RANDOMNESS = ("core", "rules", "guards")

@@ -195,7 +195,7 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors == "interrupted\n"
+    assert errors.strip() == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert not (tmp_path / "summary.json").exists()

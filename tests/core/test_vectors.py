@@ -40,7 +40,7 @@ def test_a_norm_of_the_largest_finite_numbers_does_not_overflow() -> None:
 
 
 def test_a_norm_of_the_smallest_number_is_not_zero() -> None:
-    assert vectors.norm(vector(np.finfo(np.float32).smallest_subnormal)) > 0
+    assert vectors.norm(vector(float(np.finfo(np.float32).smallest_subnormal))) > 0
 
 
 def test_a_step_is_taken_in_float32_into_the_given_memory() -> None:

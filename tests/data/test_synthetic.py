@@ -53,9 +53,9 @@ def test_labels_follow_a_linear_model_without_noise() -> None:
         optimizer.zero_grad()
         value = nn.functional.cross_entropy(classifier(x), y)
         value.backward()  # type: ignore[no-untyped-call]
-        return float(value)
+        return value.item()
 
-    optimizer.step(loss)
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
     assert bool((classifier(x).argmax(dim=1) == y).all())
 
 

@@ -23,4 +23,4 @@ def test_evaluation_uses_running_statistics_and_changes_none() -> None:
     evaluate = Evaluator(module, data)
     parameters = torch.cat([p.reshape(-1).float() for p in module.state_dict().values()]).numpy()
     assert evaluate(parameters) == evaluate(parameters)
-    assert module[0].running_mean.tolist() == [0, 0]
+    assert module.state_dict()["0.running_mean"].tolist() == [0, 0]

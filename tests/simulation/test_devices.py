@@ -110,7 +110,7 @@ def test_heterogeneous_devices_have_log_normal_speeds_and_work_by_their_data() -
 )
 def test_a_setting_out_of_range_is_named_with_its_value(setting: str, value: float) -> None:
     with pytest.raises(SettingError, match=f"^{setting} must be .*; given {value!r}$"):
-        replace(STEADY, **{setting: value})
+        replace(STEADY, **{setting: value})  # type: ignore[arg-type]
 
 
 def test_a_device_without_speed_and_a_client_without_a_device_are_refused() -> None:

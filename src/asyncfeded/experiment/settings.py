@@ -73,8 +73,9 @@ def setting_names() -> list[str]:
 
 def run_settings(values: Mapping[str, Any]) -> RunSettings:
     """Check the settings of one run, given by name."""
-    values = {"rule": "asyncfeded", **values}
-    (settings,) = comparison_settings({**values, "rule": [values["rule"]]})
+    values = {"rule": "asyncfeded", "seed": 0, **values}
+    one_of_each = {name: [values[name]] for name in ("rule", "seed")}
+    (settings,) = comparison_settings({**values, **one_of_each})
     return settings
 
 
@@ -87,7 +88,7 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
     rules = _as_list(plain.pop("rule"))
     seeds = _as_list(plain.pop("seed", 0))
     for rule in rules:
-        if rule not in REGISTRY:
+        if not isinstance(rule, str) or rule not in REGISTRY:
             raise SettingError(_unknown("rule", rule, REGISTRY))
     for name in given:
         if not any(name in hyperparameters(rule) for rule in rules):

@@ -80,12 +80,14 @@ class TorchTrainer:
         self._loss = loss
         self._optimizers = {} if optimizers is None else optimizers
         self._seed = seed
-        trained = self._flat.schema.trained
-        self._weights = self._flat.vector[:trained]
-        self._velocity = torch.empty(trained)
-        self._velocities = split_like(self._velocity, self._flat.trainable)
         self.schema = self._flat.schema
         self.initial = self._flat.collect().numpy().copy()
+        self._start = torch.empty(self.schema.size)
+        self._velocity = torch.empty(self.schema.trained)
+        self._weights = split_like(self._flat.vector, self._flat.trainable)
+        self._starts = split_like(self._start, self._flat.trainable)
+        self._velocities = split_like(self._velocity, self._flat.trainable)
+        self._one = torch.ones(())
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
@@ -94,13 +96,13 @@ class TorchTrainer:
             raise SettingError(f"client {task.client_id!r} has no data")
         with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
             self._flat.load(task.parameters)
-            start = self._flat.vector.clone()
+            self._start.copy_(self._flat.vector)
             self._module.train()
             if task.client_id in self._optimizers:
                 self._train_with_optimizer(task, examples, self._optimizers[task.client_id])
             else:
-                self._train_with_momentum(task, examples, start[: self.schema.trained])
-            delta = torch.sub(self._flat.collect(), start)
+                self._train_with_momentum(task, examples)
+            delta = torch.sub(self._flat.collect(), self._start)
         return ClientUpdate(
             client_id=task.client_id,
             version=task.version,
@@ -114,33 +116,54 @@ class TorchTrainer:
         """Leave the module with these parameters."""
         self._flat.load(parameters)
 
-    def _train_with_momentum(
-        self, task: TrainTask, examples: TensorExamples, start: Tensor
-    ) -> None:
-        """V ← m·v + ∇f(x) + μ·(x − x_start);  x ← x − η·v."""
+    def _train_with_momentum(self, task: TrainTask, examples: TensorExamples) -> None:
+        """Momentum SGD: v ← m·v + ∇f(x) + μ·(x − x_start), then x ← x − η·v."""
         self._velocity.zero_()
         for rate, x, y in self._batches(task, examples):
-            gradients = self._gradients(x, y)
-            self._velocity.mul_(self._training.momentum)
-            torch._foreach_add_(self._velocities, gradients)
-            if task.proximal_mu:
-                self._velocity.add_(self._weights - start, alpha=task.proximal_mu)
-            self._weights.add_(self._velocity, alpha=-rate)
+            # The kernel of torch.optim.SGD(fused=True): one pass over memory per parameter.
+            weights, velocities, gradients = self._gradients(x, y, task.proximal_mu)
+            torch._fused_sgd_(
+                weights,
+                gradients,
+                velocities,
+                weight_decay=0.0,
+                momentum=self._training.momentum,
+                lr=rate,
+                dampening=0.0,
+                nesterov=False,
+                maximize=False,
+                is_first_step=False,
+            )
 
     def _train_with_optimizer(
         self, task: TrainTask, examples: TensorExamples, make: OptimizerFactory
     ) -> None:
-        weights = nn.Parameter(self._weights)
-        start = self._weights.clone()
-        optimizer = make([weights])
+        """Let an optimizer of the client's own step on the one flat parameter."""
+        parameter = nn.Parameter(self._flat.vector[: self.schema.trained])
+        optimizer = make([parameter])
+        parameter.grad = self._velocity
         for _, x, y in self._batches(task, examples):
-            gradient = torch.cat([part.reshape(-1) for part in self._gradients(x, y)])
-            weights.grad = gradient.add_(self._weights - start, alpha=task.proximal_mu)
+            self._velocity.zero_()
+            _, places, gradients = self._gradients(x, y, task.proximal_mu)
+            torch._foreach_copy_(places, gradients)
             optimizer.step()
 
-    def _gradients(self, x: Tensor, y: Tensor) -> list[Tensor]:
+    def _gradients(
+        self, x: Tensor, y: Tensor, proximal_mu: float
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """The weights that a mini-batch's loss reaches, their velocities and their gradients."""
         loss = self._loss(self._module(x), y)
-        return list(torch.autograd.grad(loss, self._flat.trainable, materialize_grads=True))
+        parts = torch.autograd.grad(loss, self._flat.trainable, self._one, allow_unused=True)
+        weights, velocities, starts, gradients = [], [], [], []
+        for index, part in enumerate(parts):
+            if part is not None:
+                weights.append(self._weights[index])
+                velocities.append(self._velocities[index])
+                starts.append(self._starts[index])
+                gradients.append(part.contiguous())
+        if proximal_mu:
+            torch._foreach_add_(gradients, torch._foreach_sub(weights, starts), alpha=proximal_mu)
+        return weights, velocities, gradients
 
     def _batches(
         self, task: TrainTask, examples: TensorExamples
@@ -188,10 +211,12 @@ def reproducible(key: int) -> Iterator[None]:
     """One thread and a torch generator of this key; afterwards both are as before."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    state = torch.get_rng_state()
-    torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
+    # The CPU's generator alone: torch.manual_seed would also note a stack trace per GPU backend.
+    generator = torch.default_generator
+    state = generator.get_state()
+    generator.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
     try:
         yield
     finally:
-        torch.set_rng_state(state)
+        generator.set_state(state)
         torch.set_num_threads(threads)
