@@ -16,7 +16,8 @@ from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.experiment.tasks import Task, find_task
 from asyncfeded.learning.datasets import TensorExamples, as_examples, join
-from asyncfeded.learning.trainer import LocalTraining, reproducible
+from asyncfeded.learning.reproducible import reproducible
+from asyncfeded.learning.trainer import LocalTraining
 from asyncfeded.runtime.events import Event
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import (

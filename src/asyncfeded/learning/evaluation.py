@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.reproducible import one_thread
 from asyncfeded.learning.trainer import Loss, split
 
 
@@ -28,16 +29,16 @@ class Evaluator:
         self._loss = loss
         self._batch_size = batch_size
 
-    @torch.no_grad()
     def __call__(self, parameters: Vector) -> tuple[float, float]:
         """(accuracy, loss) of these parameters."""
         self._flat.load(parameters)
         self._module.eval()
         right, loss = 0, 0.0
-        for x, y in split(self._examples.x, self._examples.y, self._batch_size):
-            output = self._module(x)
-            right += int(correct(output, y).sum())
-            loss += float(self._loss(output, y)) * len(y)
+        with torch.no_grad(), one_thread():
+            for x, y in split(self._examples.x, self._examples.y, self._batch_size):
+                output = self._module(x)
+                right += int(correct(output, y).sum())
+                loss += float(self._loss(output, y)) * len(y)
         return right / len(self._examples), loss / len(self._examples)
 
 

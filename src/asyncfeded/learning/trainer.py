@@ -1,7 +1,6 @@
 """A client's local training, for any torch module."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
@@ -15,6 +14,7 @@ from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule, split_like
+from asyncfeded.learning.reproducible import reproducible
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OptimizerFactory = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
@@ -204,19 +204,3 @@ def batch_sizes(num_examples: int, batch_size: int) -> list[int]:
     elif rest:
         sizes.append(rest)
     return sizes
-
-
-@contextmanager
-def reproducible(key: int) -> Iterator[None]:
-    """One thread and a torch generator of this key; afterwards both are as before."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    # The CPU's generator alone: torch.manual_seed would also note a stack trace per GPU backend.
-    generator = torch.default_generator
-    state = generator.get_state()
-    generator.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
-    try:
-        yield
-    finally:
-        generator.set_state(state)
-        torch.set_num_threads(threads)
