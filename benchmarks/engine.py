@@ -93,7 +93,7 @@ class Workload:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.task: Task = find_task("synthetic-1-1")
-        self.data: FederatedData = self.task.make_data(10, 3)
+        self.data: FederatedData = self.task.make_data(10, 1)
         self.train = {n: as_examples((e.x, e.y)) for n, e in self.data.train.items()}
         self.test = join([as_examples((e.x, e.y)) for e in self.data.test.values()])
 

@@ -15,6 +15,7 @@ BAD_UPDATES: list[tuple[str, Refusal, Spoil]] = [
     ("a stranger", Refusal.UNKNOWN_CLIENT, lambda u: replace(u, client_id="stranger")),
     ("no name", Refusal.UNKNOWN_CLIENT, lambda u: replace(u, client_id=["a"])),  # type: ignore[arg-type]
     ("a version to come", Refusal.VERSION_NOT_HELD, lambda u: replace(u, version=99)),
+    ("a version that is none", Refusal.VERSION_NOT_HELD, lambda u: replace(u, version=np.ones(3))),  # type: ignore[arg-type]
     ("a version of others", Refusal.VERSION_NOT_HELD, lambda u: replace(u, version=2, round=None)),
     ("a round to come", Refusal.VERSION_NOT_HELD, lambda u: replace(u, round=99)),
     ("a round that is none", Refusal.VERSION_NOT_HELD, lambda u: replace(u, round="x")),  # type: ignore[arg-type]

@@ -89,5 +89,5 @@ def test_a_loop_that_is_dropped_closes_its_transport() -> None:
     events = run(Server(vector(0), rules.asyncfeded()), transport, 10.0)
     for _ in range(3):
         next(events)
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert transport.closed

@@ -16,7 +16,7 @@ from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, re
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Step, Work
-from asyncfeded.core.validation import content_fault
+from asyncfeded.core.validation import content_fault, is_count
 from asyncfeded.core.vectors import Vector
 
 
@@ -277,6 +277,8 @@ class Server:
 
 def _protocol_fault(client: _Client, update: ClientUpdate) -> Refusal | None:
     """Why an update does not answer the task that its client holds, if so."""
+    if not is_count(update.version):
+        return Refusal.VERSION_NOT_HELD
     holds = client.task is not None and update.version == client.task.version
     if update.round is None:
         if holds:

@@ -11,7 +11,7 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     delta = update.delta
     if not isinstance(delta, np.ndarray) or delta.dtype != np.float32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
-    if not (_is_count(update.num_examples) and _is_count(update.epochs)):
+    if not (is_count(update.num_examples) and is_count(update.epochs)):
         return Refusal.WRONG_TYPE
     if delta.size != size:
         return Refusal.WRONG_LENGTH
@@ -22,5 +22,6 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     return None
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number of Python's or NumPy's."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

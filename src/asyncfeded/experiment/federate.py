@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def federate(
     A data set is a torch Dataset of (input, target) or a pair (inputs, targets) of tensors or
     arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
     `test`, a tenth of every client's examples is held out. The module is left as the run has
-    trained it. Without `devices`, clients have log-normal speeds and as much work as data.
+    trained it. Without `devices`, clients have log-normal speeds and as much work as data, and
+    hang between rounds with probability `suspension`.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
@@ -80,6 +82,10 @@ def federate(
         history=VersionHistory(history),
         trained=trainer.schema.trained,
     )
+    if devices is not None and suspension:
+        raise SettingError(
+            f"suspension must be set in devices where these are given; given {suspension} apart"
+        )
     if devices is None:
         sizes = [len(examples) for examples in train.values()]
         default = heterogeneous_devices(list(train), sizes, seed)
@@ -94,10 +100,9 @@ def federate(
     transport = VirtualTransport(
         devices, make_workers(trainer, workers, trainer.schema.size), memberships, seconds
     )
-    with EventLog(log) as event_log:
-        for event in run(
-            server, transport, seconds, lambda p: Evaluation(*evaluator(p)), evaluate_every
-        ):
+    events = run(server, transport, seconds, lambda p: Evaluation(*evaluator(p)), evaluate_every)
+    with EventLog(log) as event_log, closing(events):
+        for event in events:
             event_log.write(event)
             result.add(event)
             if on_event is not None:

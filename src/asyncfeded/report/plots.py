@@ -22,7 +22,7 @@ def accuracy_over_time(
     raw = np.asarray(accuracy, dtype=float)
     axes.plot(seconds, raw, color=COLOURS[0], alpha=0.35, linewidth=1, label="measured")
     axes.plot(seconds, trailing_mean(raw, 5), color=COLOURS[0], linewidth=2, label="mean of 5")
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="best", framealpha=0.85, edgecolor="none")
     figure.savefig(path, dpi=DPI)
 
 
@@ -46,7 +46,7 @@ def rules_over_time(
             axes.fill_between(
                 seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
             )
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="best", framealpha=0.85, edgecolor="none")
     figure.savefig(path, dpi=DPI)
 
 

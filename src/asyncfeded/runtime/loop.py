@@ -1,6 +1,6 @@
 """The driver: takes what the transport brings, asks the server, sends what the server says."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -27,7 +27,7 @@ def run(
     seconds: float,
     evaluate: Evaluate | None = None,
     evaluate_every: float = 2.0,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Drive a run to its end at `seconds`, yielding what happens.
 
     The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
