@@ -25,6 +25,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from asyncfeded import randomness
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import FederatedData
@@ -98,7 +99,7 @@ class Workload:
         self.test = join([as_examples((e.x, e.y)) for e in self.data.test.values()])
 
     def module(self) -> nn.Module:
-        with reproducible(0):
+        with reproducible(randomness.key(0, "initial-model")):
             return self.task.make_module()
 
     def engine(self, workers: int) -> tuple[float, TimedTrainer, str]:

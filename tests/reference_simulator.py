@@ -54,7 +54,7 @@ def simulate(
         base, current = versions[client.version - 1], versions[-1]
         task = TrainTask(client.name, client.version, base, client.epochs, client.round)
         delta = train(task).delta
-        apart = current.astype(np.float64) - base
+        apart = (current - base).astype(np.float64)
         gamma = np.sqrt(np.sum(apart**2)) / np.sqrt(np.sum(delta.astype(np.float64) ** 2))
         versions.append(current + np.float32(lam / (gamma + eps)) * delta)
         epochs = max(1, client.epochs + floor((gamma_bar - gamma) * kappa))

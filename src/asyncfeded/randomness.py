@@ -10,14 +10,15 @@ from hashlib import blake2b
 import numpy as np
 
 
-def key(seed: int, purpose: str, client_id: str = "", round_number: int = 0) -> int:
-    """128 bits that belong to this purpose alone."""
+def key(seed: int, purpose: str, client_id: str = "", round_number: int = 0) -> bytes:
+    """16 bytes that belong to this purpose alone."""
     name = f"{seed}|{purpose}|{round_number}|{client_id}"
-    return int.from_bytes(blake2b(name.encode(), digest_size=16).digest(), "little")
+    return blake2b(name.encode(), digest_size=16).digest()
 
 
 def generator(
     seed: int, purpose: str, client_id: str = "", round_number: int = 0
 ) -> np.random.Generator:
     """Return the generator for this purpose."""
-    return np.random.Generator(np.random.Philox(key=key(seed, purpose, client_id, round_number)))
+    words = np.frombuffer(key(seed, purpose, client_id, round_number), dtype="<u8")
+    return np.random.Generator(np.random.Philox(key=words))

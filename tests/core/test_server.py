@@ -34,6 +34,17 @@ def test_a_fresh_update_has_no_staleness_and_a_late_one_has() -> None:
     np.testing.assert_allclose(server.parameters, [3.5, 4 + 2 / 3], rtol=1e-7)
 
 
+def test_a_model_at_the_end_of_float32_does_not_stop_the_server() -> None:
+    server = Server(vector(3e38), rules.asyncfeded(lam=2, eps=1))
+    a, b, c = (server.join(name) for name in "abc")
+    for task, delta in ((a, -3e38), (b, 1e-30), (c, 1e38)):
+        receipt = server.receive(answer(task, [delta]))
+        assert receipt.accepted
+        assert receipt.next_task is not None
+        assert receipt.next_task.epochs >= 1
+    assert np.isfinite(server.parameters).all()
+
+
 def test_a_reader_of_the_parameters_keeps_what_they_read() -> None:
     server = Server(vector(0, 0), rules.asyncfeded(lam=1, eps=1))
     task = server.join("a")

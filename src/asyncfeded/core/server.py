@@ -138,6 +138,8 @@ class Server:
         """Let the rule decide about a valid update and do what it says."""
         lag = self.version - update.version
         delta_norm = vectors.norm(update.delta[: self._trained])
+        if not math.isfinite(delta_norm) or not vectors.all_finite(update.delta[self._trained :]):
+            return self._refusal(update, Refusal.NOT_FINITE, lag)
         if delta_norm == 0.0:
             return self._refusal(update, Refusal.ZERO_DELTA, lag, delta_norm)
         decision = self._decide(update, client, lag, delta_norm)

@@ -3,11 +3,10 @@
 import numpy as np
 
 from asyncfeded.core.messages import ClientUpdate, Refusal
-from asyncfeded.core.vectors import all_finite
 
 
 def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
-    """Why the content of an update cannot be used with a model of `size` elements, if so."""
+    """Why an update does not fit a model of `size` elements, if so."""
     delta = update.delta
     if not isinstance(delta, np.ndarray) or delta.dtype != np.float32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
@@ -17,8 +16,6 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
         return Refusal.WRONG_LENGTH
     if update.num_examples < 1 or update.epochs < 1:
         return Refusal.OUT_OF_RANGE
-    if not all_finite(delta):
-        return Refusal.NOT_FINITE
     return None
 
 

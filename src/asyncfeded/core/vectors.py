@@ -17,34 +17,36 @@ BLOCK = 16_384
 
 
 def norm(vector: Vector) -> float:
-    """‖vector‖, accumulated in float64 in a fixed order."""
+    """‖vector‖, accumulated in float64 in a fixed order; not finite if an element is not."""
     scratch = np.empty(min(BLOCK, vector.size), dtype=np.float64)
     total = 0.0
     for start in range(0, vector.size, BLOCK):
-        block = vector[start : start + BLOCK]
-        total += _sum_of_squares(block, None, scratch[: block.size])
+        total += _sum_of_squares(vector[start : start + BLOCK], scratch)
     return math.sqrt(total)
 
 
 def distance(left: Vector, right: Vector) -> float:
-    """‖left − right‖, differences and sums in float64 in a fixed order."""
+    """‖left − right‖: float32 differences, accumulated in float64 in a fixed order."""
     scratch = np.empty(min(BLOCK, left.size), dtype=np.float64)
+    difference = np.empty(scratch.size, dtype=np.float32)
     total = 0.0
-    for start in range(0, left.size, BLOCK):
-        block = left[start : start + BLOCK]
-        total += _sum_of_squares(block, right[start : start + BLOCK], scratch[: block.size])
-    return math.sqrt(total)
+    with np.errstate(over="ignore"):
+        for start in range(0, left.size, BLOCK):
+            block = left[start : start + BLOCK]
+            apart = difference[: block.size]
+            np.subtract(block, right[start : start + BLOCK], out=apart)
+            total += _sum_of_squares(apart, scratch)
+    if math.isfinite(total):
+        return math.sqrt(total)
+    # Finite elements can lie further apart than float32 reaches, but not further than float64.
+    return float(np.linalg.norm(np.subtract(left, right, dtype=np.float64)))
 
 
-def _sum_of_squares(
-    block: Vector, subtract: Vector | None, scratch: npt.NDArray[np.float64]
-) -> float:
-    if subtract is None:
-        np.copyto(scratch, block)
-    else:
-        np.subtract(block, subtract, out=scratch, dtype=np.float64)
-    np.multiply(scratch, scratch, out=scratch)
-    return float(np.add.reduce(scratch))
+def _sum_of_squares(block: Vector, scratch: npt.NDArray[np.float64]) -> float:
+    squares = scratch[: block.size]
+    np.copyto(squares, block)
+    np.multiply(squares, squares, out=squares)
+    return float(np.add.reduce(squares))
 
 
 def add_scaled(start: Vector, scale: float, direction: Vector, out: Vector) -> None:

@@ -22,12 +22,12 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def reproducible(key: int) -> Iterator[None]:
+def reproducible(key: bytes) -> Iterator[None]:
     """One thread, and a torch generator of this key; afterwards both are as before."""
     # The CPU's generator alone: torch.manual_seed would also note a stack trace per GPU backend.
     generator = torch.default_generator
     state = generator.get_state()
-    generator.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
+    generator.manual_seed(int.from_bytes(key[:8], "little") >> 1)
     try:
         with one_thread():
             yield

@@ -17,11 +17,11 @@ DPI = 150
 def accuracy_over_time(
     path: str | Path, seconds: Sequence[float], accuracy: Sequence[float], title: str
 ) -> None:
-    """Draw one run: the raw curve, and over it the mean of its last five points."""
+    """Draw one run: the raw curve, and over it the mean of five neighbours."""
     figure, axes = _axes(title)
     raw = np.asarray(accuracy, dtype=float)
     axes.plot(seconds, raw, color=COLOURS[0], alpha=0.35, linewidth=1, label="measured")
-    axes.plot(seconds, trailing_mean(raw, 5), color=COLOURS[0], linewidth=2, label="mean of 5")
+    axes.plot(seconds, smoothed(raw, 5), color=COLOURS[0], linewidth=2, label="mean of 5")
     axes.legend(loc="best", framealpha=0.85, edgecolor="none")
     figure.savefig(path, dpi=DPI)
 
@@ -50,11 +50,12 @@ def rules_over_time(
     figure.savefig(path, dpi=DPI)
 
 
-def trailing_mean(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
-    """The mean of each value and up to `width` − 1 before it."""
+def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
+    """The mean of each value and its neighbours, `width` (odd) in all where there are so many."""
+    reach = width // 2
     sums = np.cumsum(np.concatenate(([0.0], values)))
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(0, ends - width)
+    index = np.arange(len(values))
+    starts, ends = np.maximum(0, index - reach), np.minimum(len(values), index + reach + 1)
     means: npt.NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
     return means
 

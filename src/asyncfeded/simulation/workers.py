@@ -11,9 +11,10 @@ import multiprocessing
 import signal
 import traceback
 from itertools import count
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from multiprocessing.synchronize import Lock
+from selectors import EVENT_READ, DefaultSelector
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -111,6 +112,7 @@ class WorkerPool:
         queue_lock = context.Lock()
         self._processes: list[ForkProcess] = []
         self._reports: list[Connection] = []
+        self._selector = DefaultSelector()
         for _ in range(workers):
             reports, report_end = context.Pipe(duplex=False)
             process = context.Process(
@@ -121,6 +123,7 @@ class WorkerPool:
             process.start()
             # The worker alone holds this end now, so its death shows as an end of file.
             report_end.close()
+            self._selector.register(reports, EVENT_READ, data=len(self._reports))
             self._processes.append(process)
             self._reports.append(reports)
         queue_end.close()
@@ -148,6 +151,7 @@ class WorkerPool:
             process.terminate()
         for process in self._processes:
             process.join()
+        self._selector.close()
         for connection in (*self._reports, self._queue):
             connection.close()
 
@@ -167,12 +171,11 @@ class WorkerPool:
 
     def _collect(self, timeout: float | None) -> None:
         """Take in what the workers have reported; without a timeout, wait for a report."""
-        for reports in wait(self._reports, timeout):
-            assert isinstance(reports, Connection)
+        for ready, _ in self._selector.select(timeout):
             try:
-                report: _Report = reports.recv()
+                report: _Report = self._reports[ready.data].recv()
             except EOFError:
-                raise self._dead_worker(self._reports.index(reports)) from None
+                raise self._dead_worker(ready.data) from None
             self._take_in(report)
         self._hand_out()
 
