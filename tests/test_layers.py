@@ -28,7 +28,7 @@ ALLOWED = {
 }
 NO_TORCH = ("core", "rules", "guards", "runtime", "store", "simulation", "data", "report")
 NO_CLOCK_NO_IO_NO_RANDOMNESS = ("core", "rules", "guards")
-WORLDLY = {"time", "datetime", "random", "os", "pathlib", "socket", "asyncio", "threading"}
+WORLDLY = {"time", "datetime", "random", "os", "pathlib", "socket", "asyncio"}
 
 
 def imports_of(path: Path) -> set[str]:

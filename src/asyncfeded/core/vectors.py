@@ -6,44 +6,53 @@ machine, for any number of threads.
 """
 
 import math
+import threading
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float32]
 
-BLOCK = 16_384
-"""Elements per block: its float64 scratch (128 KiB) stays in a core's cache."""
+BLOCK = 8_192
+"""Elements per block: the scratch memory for one stays in a core's cache."""
+
+
+class _Scratch(threading.local):
+    """Memory for one block, touched once and used for every norm of a thread."""
+
+    def __init__(self) -> None:
+        self.squares = np.zeros(BLOCK, dtype=np.float64)
+        self.difference = np.zeros(BLOCK, dtype=np.float32)
+
+
+_scratch = _Scratch()
 
 
 def norm(vector: Vector) -> float:
     """‖vector‖, accumulated in float64 in a fixed order; not finite if an element is not."""
-    scratch = np.empty(min(BLOCK, vector.size), dtype=np.float64)
     total = 0.0
     for start in range(0, vector.size, BLOCK):
-        total += _sum_of_squares(vector[start : start + BLOCK], scratch)
+        total += _sum_of_squares(vector[start : start + BLOCK])
     return math.sqrt(total)
 
 
 def distance(left: Vector, right: Vector) -> float:
     """‖left − right‖: float32 differences, accumulated in float64 in a fixed order."""
-    scratch = np.empty(min(BLOCK, left.size), dtype=np.float64)
-    difference = np.empty(scratch.size, dtype=np.float32)
     total = 0.0
     with np.errstate(over="ignore"):
         for start in range(0, left.size, BLOCK):
             block = left[start : start + BLOCK]
-            apart = difference[: block.size]
+            apart = _scratch.difference[: block.size]
             np.subtract(block, right[start : start + BLOCK], out=apart)
-            total += _sum_of_squares(apart, scratch)
+            total += _sum_of_squares(apart)
     if math.isfinite(total):
         return math.sqrt(total)
     # Finite elements can lie further apart than float32 reaches, but not further than float64.
     return float(np.linalg.norm(np.subtract(left, right, dtype=np.float64)))
 
 
-def _sum_of_squares(block: Vector, scratch: npt.NDArray[np.float64]) -> float:
-    squares = scratch[: block.size]
+def _sum_of_squares(block: Vector) -> float:
+    squares = _scratch.squares[: block.size]
     np.copyto(squares, block)
     np.multiply(squares, squares, out=squares)
     return float(np.add.reduce(squares))

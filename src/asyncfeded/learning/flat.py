@@ -36,7 +36,7 @@ class Schema:
 
 
 class FlatModule:
-    """Takes a module over: from now on it lives in `vector`, of which `trained` are trained."""
+    """Takes a module over: from now on it lives in `vector`; `array` is the same memory."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -61,6 +61,7 @@ class FlatModule:
             size=sum(tensor.numel() for _, tensor in entries),
         )
         self.vector = torch.empty(self.schema.size)
+        self.array: Vector = self.vector.numpy()
         self._copied: list[tuple[Tensor, Tensor]] = []
         views = split_like(self.vector, [tensor for _, tensor in entries])
         for (_, tensor), view in zip(entries, views, strict=True):
@@ -72,15 +73,15 @@ class FlatModule:
 
     def load(self, parameters: Vector) -> None:
         """Make these the module's parameters and buffers."""
-        self.vector.copy_(torch.from_numpy(np.require(parameters, requirements="W")))
+        np.copyto(self.array, parameters)
         for buffer, view in self._copied:
             buffer.copy_(view)
 
-    def collect(self) -> Tensor:
-        """The module's parameters and buffers now, not copied."""
+    def collect(self) -> Vector:
+        """The module's parameters and buffers now: the memory that they live in."""
         for buffer, view in self._copied:
             view.copy_(buffer)
-        return self.vector
+        return self.array
 
 
 def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:

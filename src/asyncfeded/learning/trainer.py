@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -81,7 +82,7 @@ class TorchTrainer:
         self._optimizers = {} if optimizers is None else optimizers
         self._seed = seed
         self.schema = self._flat.schema
-        self.initial = self._flat.collect().numpy().copy()
+        self.initial = self._flat.collect().copy()
         self._start = torch.empty(self.schema.size)
         self._velocity = torch.empty(self.schema.trained)
         self._weights = split_like(self._flat.vector, self._flat.trainable)
@@ -96,17 +97,18 @@ class TorchTrainer:
             raise SettingError(f"client {task.client_id!r} has no data")
         with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
             self._flat.load(task.parameters)
-            self._start.copy_(self._flat.vector)
             self._module.train()
+            if task.proximal_mu:
+                self._start.copy_(self._flat.vector)
             if task.client_id in self._optimizers:
                 self._train_with_optimizer(task, examples, self._optimizers[task.client_id])
             else:
                 self._train_with_momentum(task, examples)
-            delta = torch.sub(self._flat.collect(), self._start)
+            delta = np.subtract(self._flat.collect(), task.parameters)
         return ClientUpdate(
             client_id=task.client_id,
             version=task.version,
-            delta=delta.numpy(),
+            delta=delta,
             num_examples=len(examples),
             epochs=task.epochs,
             round=task.round,
@@ -154,14 +156,12 @@ class TorchTrainer:
         """The weights that a mini-batch's loss reaches, their velocities and their gradients."""
         loss = self._loss(self._module(x), y)
         parts = torch.autograd.grad(loss, self._flat.trainable, self._one, allow_unused=True)
-        weights, velocities, starts, gradients = [], [], [], []
-        for index, part in enumerate(parts):
-            if part is not None:
-                weights.append(self._weights[index])
-                velocities.append(self._velocities[index])
-                starts.append(self._starts[index])
-                gradients.append(part.contiguous())
+        reached = [index for index, part in enumerate(parts) if part is not None]
+        weights = [self._weights[index] for index in reached]
+        velocities = [self._velocities[index] for index in reached]
+        gradients = [parts[index].contiguous() for index in reached]
         if proximal_mu:
+            starts = [self._starts[index] for index in reached]
             torch._foreach_add_(gradients, torch._foreach_sub(weights, starts), alpha=proximal_mu)
         return weights, velocities, gradients
 
