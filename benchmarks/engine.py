@@ -1,6 +1,6 @@
 """What the engine costs, as ratios measured in one run.
 
-    python benchmarks/engine.py [--seconds 20] [--repeats 5]
+    python benchmarks/engine.py [--seconds 6] [--repeats 12]
 
 One workload, AsyncFedED on Synthetic-1-1 with the paper's settings, is carried out in turn by
 
@@ -178,8 +178,8 @@ def spread(values: list[float], form: Callable[[float], str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="virtual seconds per run")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=6.0, help="virtual seconds per run")
+    parser.add_argument("--repeats", type=int, default=12)
     arguments = parser.parse_args()
     workload = Workload(arguments.seconds)
     workload.engine(workers=1)  # warm up
