@@ -1,8 +1,5 @@
 """The loop with a scripted transport: what it sends, yields and evaluates, and when."""
 
-from types import TracebackType
-from typing import Self
-
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Evaluated, Finished, Joined, Left, Received, Started
@@ -33,15 +30,7 @@ class Scripted:
         leave, self._leave = self._leave, None
         return leave
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self.closed = True
 
 

@@ -94,7 +94,6 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     for settings in every:
         check(settings)
     prepare_folder(folder, overwrite)
-    (folder / "events.jsonl").unlink()
     console = _console()
     comparison = Comparison()
     for settings in every:

@@ -1,7 +1,6 @@
 """What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
 
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -47,12 +46,7 @@ class RunProgress:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._console.is_terminal:
             self._live.stop()
 

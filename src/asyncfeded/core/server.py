@@ -7,27 +7,18 @@ is the same object in every transport. It is not safe to share between threads: 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from asyncfeded.core import vectors
+from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Step, Work
-from asyncfeded.core.validation import content_fault, is_count
+from asyncfeded.core.validation import content_fault
 from asyncfeded.core.vectors import Vector
-
-
-@dataclass(slots=True)
-class _Client:
-    """What the server knows of a client; `task` is None while it waits for a round to end."""
-
-    work: Work
-    next_round: int = 0
-    task: TrainTask | None = None
-    last_taken: int | None = None
 
 
 class Server:
@@ -70,7 +61,7 @@ class Server:
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
         self._history.store(1, initial.copy())
-        self._clients: dict[str, _Client] = {}
+        self._clients: dict[str, ClientRecord] = {}
         self._at_work = 0
         self._state = rule.initial_state
 
@@ -97,7 +88,7 @@ class Server:
             raise ClientStateError(
                 f"client {client_id!r} takes part already; let it leave before it joins again"
             )
-        client = self._clients[client_id] = _Client(work=self.rule.first_work)
+        client = self._clients[client_id] = ClientRecord(work=self.rule.first_work)
         return self._next_task(client_id, client)
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
@@ -121,7 +112,7 @@ class Server:
         client = self._find(update.client_id)
         if client is None:
             return self._refusal(update, Refusal.UNKNOWN_CLIENT)
-        fault = _protocol_fault(client, update)
+        fault = protocol_fault(client, update)
         if fault is not None:
             return self._refusal(update, fault, next_task=client.task)
         fault = content_fault(update, self._size)
@@ -131,10 +122,10 @@ class Server:
             return replace(receipt, next_task=self._next_task(update.client_id, client))
         return self._wait_for_round_end(receipt)
 
-    def _find(self, client_id: object) -> _Client | None:
+    def _find(self, client_id: object) -> ClientRecord | None:
         return self._clients.get(client_id) if isinstance(client_id, str) else None
 
-    def _fold_in(self, update: ClientUpdate, client: _Client) -> Receipt:
+    def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> Receipt:
         """Let the rule decide about a valid update and do what it says."""
         lag = self.version - update.version
         delta_norm = vectors.norm(update.delta[: self._trained])
@@ -163,7 +154,7 @@ class Server:
         )
 
     def _decide(
-        self, update: ClientUpdate, client: _Client, lag: int, delta_norm: float
+        self, update: ClientUpdate, client: ClientRecord, lag: int, delta_norm: float
     ) -> AnyDecision | None:
         """Ask the guards and then the rule; None if a guard says no."""
         delta, base, current = update.delta, self._history[update.version], self.parameters
@@ -236,7 +227,7 @@ class Server:
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
 
-    def _next_task(self, client_id: str, client: _Client) -> TrainTask:
+    def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)
         self._at_work += 1
         client.task = TrainTask(
@@ -250,7 +241,7 @@ class Server:
         client.next_round += 1
         return client.task
 
-    def _give_back(self, client: _Client) -> None:
+    def _give_back(self, client: ClientRecord) -> None:
         """End a client's lease on the version it trained from."""
         if client.task is not None:
             version = client.task.version
@@ -275,22 +266,6 @@ class Server:
             delta_norm=delta_norm,
             next_task=next_task,
         )
-
-
-def _protocol_fault(client: _Client, update: ClientUpdate) -> Refusal | None:
-    """Why an update does not answer the task that its client holds, if so."""
-    if not is_count(update.version):
-        return Refusal.VERSION_NOT_HELD
-    holds = client.task is not None and update.version == client.task.version
-    if update.round is None:
-        if holds:
-            return None
-        taken = update.version == client.last_taken
-        return Refusal.DUPLICATE if taken else Refusal.VERSION_NOT_HELD
-    if client.task is not None and update.round == client.task.round:
-        return None if holds else Refusal.VERSION_NOT_HELD
-    earlier = isinstance(update.round, int) and 0 <= update.round < client.next_round
-    return Refusal.DUPLICATE if earlier else Refusal.VERSION_NOT_HELD
 
 
 def _checked(work: Work, rule: AnyRule) -> Work:

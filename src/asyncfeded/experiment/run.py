@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from torch import nn
 
@@ -134,7 +135,7 @@ def prepare_folder(folder: Path, overwrite: bool) -> None:
                 f"out {str(folder)!r} holds the results of another run: "
                 "choose another folder, or give --overwrite"
             )
+        TemporaryFile(dir=folder).close()
         summary.unlink(missing_ok=True)
-        (folder / "events.jsonl").open("wb").close()
     except OSError as error:
         raise FileError(f"out {str(folder)!r} cannot be written: {error.strerror}") from None

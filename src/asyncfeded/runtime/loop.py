@@ -1,6 +1,7 @@
 """The driver: takes what the transport brings, asks the server, sends what the server says."""
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -36,7 +37,7 @@ def run(
     """
     yield Started(0.0, server.rule.name, _digest(server))
     measure = _Measurements(server, evaluate, evaluate_every)
-    with transport:
+    with closing(transport):
         while (signal := transport.next_signal()) is not None:
             yield from measure.due_before(signal.seconds)
             yield _handle(server, transport, signal)

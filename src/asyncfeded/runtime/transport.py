@@ -1,8 +1,7 @@
 """The seam between the loop and a world: who has something to say next, and at what time."""
 
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 
@@ -43,13 +42,5 @@ class Transport(Protocol):
     def next_signal(self) -> Signal | None:
         """Wait for the next signal; None when the run is over."""
 
-    def __enter__(self) -> Self:
-        """Begin."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Tell the clients to stop and free what the transport holds."""

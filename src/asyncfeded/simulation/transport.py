@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from types import TracebackType
-from typing import Self
 
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import TrainTask
@@ -83,13 +81,6 @@ class VirtualTransport:
                     return event
         return None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End all training."""
         self._workers.close()

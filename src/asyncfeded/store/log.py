@@ -8,7 +8,6 @@ the last bit of every number. It does not hold evaluations, which only look. Two
 import json
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
@@ -39,12 +38,7 @@ class EventLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
 
