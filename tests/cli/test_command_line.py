@@ -83,7 +83,14 @@ def test_a_comparison_prints_a_table_and_draws_a_plot(tmp_path: Path) -> None:
         accuracies.append(run["max_accuracy"])
     assert float(rows["fedavg"]["max_accuracy_mean"]) == pytest.approx(sum(accuracies) / 2)
     assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
-    assert json.loads((out / "summary.json").read_text())["settings"]["clients"] == 4
+    runs = json.loads((out / "summary.json").read_text())["runs"]
+    assert [(r["settings"]["rule"], r["settings"]["seed"]) for r in runs] == [
+        ("asyncfeded", 0),
+        ("asyncfeded", 1),
+        ("fedavg", 0),
+        ("fedavg", 1),
+    ]
+    assert runs[0]["settings"]["hyperparameters"]["lam"] == 5.0
 
 
 def test_rules_in_a_comparison_meet_the_same_initial_model_and_devices(tmp_path: Path) -> None:
@@ -195,7 +202,7 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.strip() == "interrupted"
+    assert errors.strip() == "interrupted: events.jsonl has what happened until then"
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert not (tmp_path / "summary.json").exists()

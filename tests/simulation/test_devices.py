@@ -57,7 +57,7 @@ def test_hangs_are_geometric_and_last_2_7_usual_rounds_on_average(suspension: fl
 def test_a_transfer_is_never_negative_however_wild_its_coefficient() -> None:
     model = replace(STEADY, bytes_per_second=1.0, transfer_spread=3.0)
     times = [model.round_time("a", number, 1, 1) for number in range(200)]
-    assert min(min(time.download, time.upload) for time in times) == 0.0
+    assert min(min(time.download, time.upload) for time in times) > 0.0
     assert max(time.download for time in times) > 3
 
 

@@ -182,9 +182,7 @@ def test_training_that_raises_ends_the_run_with_the_client_s_name(workers: int) 
         play(server, make_workers(failing, workers, toy.SIZE))
 
 
-def test_a_worker_that_dies_ends_the_run_and_leaves_no_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_dies_ends_the_run_and_leaves_no_process() -> None:
     pool = WorkerPool(killed, 2, toy.SIZE)
     server = Server(toy.toy_initial(), rules.asyncfeded())
     with pytest.raises(TrainingError, match=r"ended by itself \(exit code -9\)"):

@@ -1,6 +1,7 @@
 """`asyncfeded`: run one rule, or compare several."""
 
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from asyncfeded.cli.options import GroupedCommand, given_values, settings_option
 from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
-from asyncfeded.experiment.run import check, prepare_folder, run_experiment
+from asyncfeded.experiment.run import check, prepare_folders, run_experiment
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.tables import mean_and_spread, table
@@ -58,11 +59,13 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
       asyncfeded run --config paper.toml --seed 1
     """
     settings = run_settings(given_values(options, config))
-    settings = _with_folder(settings, f"{settings.task}-{settings.rule}-seed{settings.seed}")
+    settings = _with_folder(
+        settings, f"{settings.task}-{settings.rule}-seed{settings.seed}", options
+    )
     console = _console()
     check(settings)
     assert settings.out is not None
-    prepare_folder(settings.out, overwrite)
+    prepare_folders([settings.out], overwrite)
     with RunProgress(console, settings.rule, settings.seconds) as progress:
         result = run_experiment(settings, progress)
     for name, value in result.summary().items():
@@ -88,24 +91,24 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     """
     values = {"rule": list(PAPER_RULES), **given_values(options, config)}
     every = comparison_settings(values)
-    first = _with_folder(every[0], f"compare-{every[0].task}")
+    first = _with_folder(every[0], f"compare-{every[0].task}", options)
     folder = first.out
     assert folder is not None
     for settings in every:
         check(settings)
-    prepare_folder(folder, overwrite)
+    every = [
+        settings.model_copy(update={"out": folder / settings.rule / f"seed-{settings.seed}"})
+        for settings in every
+    ]
+    prepare_folders([folder, *(settings.out for settings in every if settings.out)], overwrite)
     console = _console()
     comparison = Comparison()
     for settings in every:
-        out = folder / settings.rule / f"seed-{settings.seed}"
-        settings = settings.model_copy(update={"out": out})
-        prepare_folder(out, overwrite=True)
         label = f"{settings.rule:<19} seed {settings.seed}"
         with RunProgress(console, label, settings.seconds) as progress:
             comparison.add(settings.rule, run_experiment(settings, progress))
     title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
-    shared = first.model_dump(mode="json", exclude={"rule", "seed"})
-    comparison.write(folder, title, shared)
+    comparison.write(folder, title)
     headings = ["rule", "max accuracy", "90 % of it after", "updates", "refused"]
     rows = [_row(figures) for figures in comparison.table()]
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
@@ -117,10 +120,12 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=120)
 
 
-def _with_folder(settings: RunSettings, name: str) -> RunSettings:
+def _with_folder(settings: RunSettings, name: str, given: object) -> RunSettings:
+    """Without a folder of the user's, one that other settings do not share."""
     if settings.out is not None:
         return settings
-    return settings.model_copy(update={"out": Path("runs") / name})
+    digest = sha256(repr(given).encode()).hexdigest()[:6]
+    return settings.model_copy(update={"out": Path("runs") / f"{name}-{digest}"})
 
 
 def _row(figures: RuleFigures) -> tuple[str, ...]:
@@ -135,7 +140,13 @@ def _row(figures: RuleFigures) -> tuple[str, ...]:
 
 
 def _shown(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    match value:
+        case float():
+            return f"{value:.4f}"
+        case dict():
+            return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+        case _:
+            return str(value)
 
 
 def main() -> None:
@@ -149,8 +160,10 @@ def main() -> None:
         _fail(error.format_message())
     except AsyncFedEDError as error:
         _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        click.echo("interrupted: events.jsonl has what happened until then", err=True)
         sys.exit(INTERRUPTED)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from asyncfeded.experiment.hyperparameters import all_hyperparameters
+from asyncfeded.experiment.hyperparameters import all_hyperparameters, rule_names
 from asyncfeded.experiment.settings import RunSettings, read_config, setting_names
 
 Command = Callable[..., None]
@@ -29,6 +29,9 @@ GROUPS = {
     "The server": ("max_staleness", "history"),
     "How it is carried out": ("evaluate_every", "workers", "out", "overwrite", "config"),
 }
+
+
+TASK_DEFAULTS = ("learning_rate", "momentum", "decay", "batch_size")
 
 
 class GroupedCommand(click.Command):
@@ -72,8 +75,15 @@ def given_values(options: Mapping[str, Any], config: Path | None) -> dict[str, A
 def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
     field = RunSettings.model_fields[name]
     text = str(field.description)
+    if multiple:
+        text += "; may be repeated"
+    if name == "rule":
+        text += f": {', '.join(rule_names())}"
     if field.default not in (None, ()):
-        text += f" [default: {field.default}]"
+        default = "the five of the paper" if name == "rule" and multiple else field.default
+        text += f" [default: {default}]"
+    elif name in TASK_DEFAULTS:
+        text += " [default: the task's]"
     return click.option(
         _flag(name), metavar=_metavar(field.annotation), multiple=multiple, help=text
     )
@@ -82,8 +92,9 @@ def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
 def _hyperparameter_option(name: str) -> Callable[[Command], Command]:
     owners = all_hyperparameters()[name]
     hyperparameter = owners[0][1]
-    families = dict.fromkeys(rule.split("-")[0] for rule, _ in owners)
-    text = f"{hyperparameter.help} ({', '.join(families)})"
+    everybody = len(owners) == len(rule_names())
+    rules = "every rule" if everybody else ", ".join(rule for rule, _ in owners)
+    text = f"{hyperparameter.help} ({rules})"
     return click.option(_flag(name), metavar=_metavar(hyperparameter.type), help=text)
 
 

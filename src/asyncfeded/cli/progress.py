@@ -1,6 +1,8 @@
 """What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
 
 import time
+from collections import deque
+from statistics import median
 from typing import Self
 
 from rich.console import Console
@@ -9,7 +11,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received
 
 PLAIN_LINES = 10
-"""How many lines a run prints where there is no terminal."""
+"""How many lines a run prints where there is no terminal …"""
+LONGEST_SILENCE_SECONDS = 15
+"""… and after how long it prints one in any case."""
+RECENT_UPDATES = 50
+WIDTH_WITH_A_BAR = 115
 REDRAWS_PER_SECOND = 8
 
 
@@ -24,16 +30,17 @@ class RunProgress:
         self._version = 1
         self._updates = 0
         self._accuracy: float | None = None
-        self._staleness: float | None = None
-        self._lag = 0
+        self._recent_staleness: deque[float] = deque(maxlen=RECENT_UPDATES)
+        self._recent_lag: deque[int] = deque(maxlen=RECENT_UPDATES)
         self._epochs: dict[str, int] = {}
         self._started = time.perf_counter()
-        self._last_drawn = 0.0
+        self._last_drawn = self._started
         self._plain_lines = 0
+        bar = [BarColumn(bar_width=20)] if console.width >= WIDTH_WITH_A_BAR else []
         # Redrawn by hand: a thread of rich's own would be running while workers are forked.
         self._live = Progress(
             TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=20),
+            *bar,
             TaskProgressColumn(),
             TextColumn("{task.fields[status]}"),
             console=console,
@@ -61,8 +68,10 @@ class RunProgress:
             case Received(receipt=receipt):
                 self._version = receipt.version
                 self._updates += 1
-                self._staleness = receipt.staleness
-                self._lag = self._lag if receipt.lag is None else receipt.lag
+                if receipt.staleness is not None:
+                    self._recent_staleness.append(receipt.staleness)
+                if receipt.lag is not None:
+                    self._recent_lag.append(receipt.lag)
                 for task in receipt.tasks:
                     self._epochs[task.client_id] = task.epochs
             case Evaluated():
@@ -75,13 +84,15 @@ class RunProgress:
             self._print_line(last=isinstance(event, Finished))
 
     def status(self) -> str:
-        """Where the run stands, in one line."""
+        """Where the run stands; staleness or lag is the median of the last updates."""
         elapsed = max(time.perf_counter() - self._started, 1e-9)
         mean_epochs = sum(self._epochs.values()) / max(1, len(self._epochs))
-        stale = f"lag {self._lag}" if self._staleness is None else f"γ {self._staleness:.2f}"
+        stale = f"lag {median(self._recent_lag):g}" if self._recent_lag else ""
+        if self._recent_staleness:
+            stale = f"γ {median(self._recent_staleness):.2f}"
         accuracy = "–" if self._accuracy is None else f"{self._accuracy:.1%}"
         return (
-            f"{self._virtual:6.1f} s  version {self._version}  accuracy {accuracy}  {stale}  "
+            f"{self._virtual:.1f} s  v{self._version}  accuracy {accuracy}  {stale}  "
             f"mean K {mean_epochs:.1f}  {self._updates / elapsed:.0f} updates/s"
         )
 
@@ -94,6 +105,8 @@ class RunProgress:
 
     def _print_line(self, last: bool) -> None:
         tenths = int(PLAIN_LINES * self._virtual / self._seconds)
-        if last or self._plain_lines < tenths < PLAIN_LINES:
+        silent = time.perf_counter() - self._last_drawn > LONGEST_SILENCE_SECONDS
+        if last or silent or self._plain_lines < tenths < PLAIN_LINES:
             self._plain_lines = tenths
+            self._last_drawn = time.perf_counter()
             self._console.print(f"{self._label}  {self.status()}", highlight=False, soft_wrap=True)

@@ -12,13 +12,15 @@ class ClientRecord:
     """A client that takes part.
 
     `work` is what it is to do in its next round, `task` what it does now (None while it waits
-    for a synchronous round to end), `last_taken` the base of its last update that was taken.
+    for a synchronous round to end). `last_taken` and `last_delta_norm` are the base and the norm
+    of its last update that was taken.
     """
 
     work: Work
     next_round: int = 0
     task: TrainTask | None = None
     last_taken: int | None = None
+    last_delta_norm: float | None = None
 
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:

@@ -82,5 +82,5 @@ class VersionHistory:
         unseen = sys.getrefcount(self._buffers[version]) == 2
         buffer = self._buffers.pop(version)
         del self._leases[version]
-        if unseen:
+        if unseen and len(self._free) <= len(self._buffers):
             self._free.append(buffer)

@@ -12,7 +12,8 @@ class TrainTask:
     """Train from these parameters for this many local epochs.
 
     `parameters` is read-only. `round` counts the tasks of this client from 0; sending it back
-    with the update lets the server tell a duplicate from a new update beyond doubt.
+    with the update lets the server tell a duplicate from a new update beyond doubt. Without it,
+    an update from the version of the last one, with the same norm to the bit, is a duplicate.
     """
 
     client_id: str
@@ -45,7 +46,7 @@ class Refusal(StrEnum):
     UNKNOWN_CLIENT = "unknown_client"
     """No client of that name takes part."""
     DUPLICATE = "duplicate"
-    """An update for that task has been taken already."""
+    """That task has been answered already."""
     VERSION_NOT_HELD = "version_not_held"
     """The client does not hold that version: it was not given it, or has given it back."""
     WRONG_TYPE = "wrong_type"

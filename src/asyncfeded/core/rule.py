@@ -13,7 +13,8 @@ reported wait, calls it once when all that take part have reported or left, and 
 the new version. Without it (None) a client is sent on at once.
 
 A new rule is one file in `rules/` with a factory whose keyword arguments are its
-hyperparameters, one row in `rules.REGISTRY`, and one row in the table of the contract tests.
+hyperparameters, one row in `rules.REGISTRY`, which also puts it through the contract tests, and
+one test with numbers worked by hand.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from asyncfeded.core import vectors
+from asyncfeded.core.messages import Refusal
 from asyncfeded.core.vectors import Vector
 
 State = TypeVar("State")
@@ -108,5 +110,5 @@ class Rule(Generic[State]):
 AnyRule = Rule[Any]
 AnyDecision = Decision[Any]
 
-Guard = Callable[[Arrival], bool]
-"""Whether an arrival may reach the rule."""
+Guard = Callable[[Arrival], Refusal | None]
+"""Why an arrival may not reach the rule; None if it may."""

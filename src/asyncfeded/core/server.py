@@ -16,7 +16,7 @@ from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Step, Work
+from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Rule, Step, Work
 from asyncfeded.core.validation import content_fault
 from asyncfeded.core.vectors import Vector
 
@@ -30,7 +30,7 @@ class Server:
 
     `trained` is the number of leading elements that an optimizer trains (default: all). The
     rest are statistics: norms leave them out, and a step moves them towards the client's own
-    values, so that a stale variance, say, is never extrapolated.
+    values and not past them, so that a stale variance, say, is never extrapolated.
     """
 
     def __init__(
@@ -42,6 +42,8 @@ class Server:
         history: VersionHistory | None = None,
         trained: int | None = None,
     ) -> None:
+        if not isinstance(rule, Rule):
+            raise SettingError(f"rule must be a rule, such as rules.asyncfeded(); given {rule!r}")
         if not isinstance(initial, np.ndarray) or initial.dtype != np.float32 or initial.ndim != 1:
             raise SettingError(
                 "initial must be a 1-D float32 array; given "
@@ -62,6 +64,7 @@ class Server:
         self._history = VersionHistory() if history is None else history
         self._history.store(1, initial.copy())
         self._clients: dict[str, ClientRecord] = {}
+        self._departed: dict[str, int] = {}
         self._at_work = 0
         self._state = rule.initial_state
 
@@ -88,7 +91,9 @@ class Server:
             raise ClientStateError(
                 f"client {client_id!r} takes part already; let it leave before it joins again"
             )
-        client = self._clients[client_id] = ClientRecord(work=self.rule.first_work)
+        client = self._clients[client_id] = ClientRecord(
+            work=self.rule.first_work, next_round=self._departed.pop(client_id, 0)
+        )
         return self._next_task(client_id, client)
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
@@ -96,8 +101,12 @@ class Server:
         client = self._clients.pop(client_id, None)
         if client is None:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
+        self._departed[client_id] = client.next_round
         self._give_back(client)
-        return self._end_round_if_complete()[1] if self._clients else ()
+        step_taken, tasks = self._end_round_if_complete()
+        if not step_taken:
+            self.refused[Refusal.STEP_NOT_FINITE] += 1
+        return tasks
 
     def receive(self, update: ClientUpdate) -> Receipt:
         """Fold in an update, or say why not; a refused update changes nothing but a counter."""
@@ -116,6 +125,8 @@ class Server:
         if fault is not None:
             return self._refusal(update, fault, next_task=client.task)
         fault = content_fault(update, self._size)
+        if fault is None and self._repeats(client, update):
+            return self._refusal(update, Refusal.DUPLICATE, next_task=client.task)
         receipt = self._refusal(update, fault) if fault else self._fold_in(update, client)
         self._give_back(client)
         if self.rule.on_round_end is None:
@@ -124,6 +135,12 @@ class Server:
 
     def _find(self, client_id: object) -> ClientRecord | None:
         return self._clients.get(client_id) if isinstance(client_id, str) else None
+
+    def _repeats(self, client: ClientRecord, update: ClientUpdate) -> bool:
+        """Whether an update without a round is the client's last one from this version again."""
+        if update.round is not None or update.version != client.last_taken:
+            return False
+        return vectors.norm(update.delta[: self._trained]) == client.last_delta_norm
 
     def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> Receipt:
         """Let the rule decide about a valid update and do what it says."""
@@ -134,16 +151,17 @@ class Server:
         if delta_norm == 0.0:
             return self._refusal(update, Refusal.ZERO_DELTA, lag, delta_norm)
         decision = self._decide(update, client, lag, delta_norm)
-        if decision is None:
-            return self._refusal(update, Refusal.TOO_STALE, lag, delta_norm)
+        if isinstance(decision, Refusal):
+            return self._refusal(update, decision, lag, delta_norm)
         # The client's version is no longer needed, so its memory can take the next one.
         self._give_back(client)
         finite = all(math.isfinite(figure) for figure in decision.figures.values())
         if not finite or not self._take(decision.step):
             return self._refusal(update, Refusal.STEP_NOT_FINITE, lag, delta_norm)
         self._state = decision.state
-        client.work = _checked(decision.work, self.rule)
+        client.work = decision.work
         client.last_taken = update.version
+        client.last_delta_norm = delta_norm
         return Receipt(
             client_id=update.client_id,
             accepted=True,
@@ -155,8 +173,8 @@ class Server:
 
     def _decide(
         self, update: ClientUpdate, client: ClientRecord, lag: int, delta_norm: float
-    ) -> AnyDecision | None:
-        """Ask the guards and then the rule; None if a guard says no."""
+    ) -> AnyDecision | Refusal:
+        """Ask the guards and then the rule; a guard's no is the answer."""
         delta, base, current = update.delta, self._history[update.version], self.parameters
         if self._trained < self._size:
             delta, base = self._with_fresh_statistics(delta, base, current)
@@ -171,9 +189,13 @@ class Server:
             delta_norm=delta_norm,
             trained=self._trained,
         )
-        if not all(guard(arrival) for guard in self._guards):
-            return None
-        return self.rule.on_update(self._state, arrival)
+        for guard in self._guards:
+            if (reason := guard(arrival)) is not None:
+                return reason
+        decision = self.rule.on_update(self._state, arrival)
+        self._check_work(decision.work)
+        self._check_step(decision.step)
+        return decision
 
     def _with_fresh_statistics(
         self, delta: Vector, base: Vector, current: Vector
@@ -193,13 +215,11 @@ class Server:
         """Make x_t + scale · direction the next version, unless it is not finite."""
         if step is None:
             return True
-        if step.direction.shape != (self._size,):
-            raise RuleError(
-                f"rule {self.rule.name!r} returned a direction of shape {step.direction.shape}; "
-                f"the model has {self._size} elements"
-            )
         buffer = self._history.empty_buffer(self._size)
         vectors.add_scaled(self.parameters, step.scale, step.direction, out=buffer)
+        if step.scale > 1:
+            tail = slice(self._trained, None)
+            vectors.add_scaled(self.parameters[tail], 1.0, step.direction[tail], out=buffer[tail])
         if not vectors.all_finite(buffer):
             self._history.return_buffer(buffer)
             return False
@@ -222,10 +242,24 @@ class Server:
         if self.rule.on_round_end is None or self._at_work > 0:
             return True, ()
         end = self.rule.on_round_end(self._state)
+        self._check_step(end.step)
         self._state = end.state
         step_taken = self._take(end.step)
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
+
+    def _check_work(self, work: Work) -> None:
+        if not (math.isfinite(work.epochs) and work.epochs >= 1):
+            raise RuleError(
+                f"rule {self.rule.name!r} asked for {work.epochs} epochs; the least is 1"
+            )
+
+    def _check_step(self, step: Step | None) -> None:
+        if step is not None and step.direction.shape != (self._size,):
+            raise RuleError(
+                f"rule {self.rule.name!r} returned a direction of shape {step.direction.shape}; "
+                f"the model has {self._size} elements"
+            )
 
     def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)
@@ -266,12 +300,6 @@ class Server:
             delta_norm=delta_norm,
             next_task=next_task,
         )
-
-
-def _checked(work: Work, rule: AnyRule) -> Work:
-    if not (math.isfinite(work.epochs) and work.epochs >= 1):
-        raise RuleError(f"rule {rule.name!r} asked for {work.epochs} epochs; the least is 1")
-    return work
 
 
 def _read_only(vector: Vector) -> Vector:

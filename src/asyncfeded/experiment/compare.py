@@ -61,7 +61,7 @@ class Comparison:
         }
         return seconds, accuracy
 
-    def write(self, folder: Path, title: str, settings: Mapping[str, Any]) -> None:
+    def write(self, folder: Path, title: str) -> None:
         """Write compare.csv, compare.png and, when all else is there, summary.json."""
         rows = [_flat(row) for row in self.table()]
         with (folder / "compare.csv").open("w", newline="") as file:
@@ -70,7 +70,8 @@ class Comparison:
             writer.writerows(rows)
         seconds, accuracy = self.curves()
         plots.rules_over_time(folder / "compare.png", seconds, accuracy, title)
-        summary = {"rules": rows, "settings": dict(settings), "package_version": __version__}
+        runs = [result.summary() for results in self._results.values() for result in results]
+        summary = {"rules": rows, "runs": runs, "package_version": __version__}
         text = json.dumps(summary, indent=2, ensure_ascii=False)
         (folder / "summary.json").write_text(text + "\n")
 

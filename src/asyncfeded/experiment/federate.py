@@ -19,7 +19,7 @@ from asyncfeded.data.federated import client_names
 from asyncfeded.experiment.result import Result
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.datasets import TensorExamples, as_examples, join
-from asyncfeded.learning.evaluation import Evaluator
+from asyncfeded.learning.evaluation import Correct, Evaluator, highest_score_is_right
 from asyncfeded.learning.trainer import (
     LocalTraining,
     Loss,
@@ -29,7 +29,7 @@ from asyncfeded.learning.trainer import (
 )
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Event
-from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.loop import Evaluate, Evaluation, run
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
 from asyncfeded.simulation.transport import Membership, VirtualTransport
@@ -51,6 +51,7 @@ def federate(
     workers: int = 1,
     training: LocalTraining | None = None,
     loss: Loss = nn.functional.cross_entropy,
+    correct: Correct = highest_score_is_right,
     optimizers: Mapping[str, OptimizerFactory] | None = None,
     devices: DeviceModel | None = None,
     memberships: Sequence[Membership] | None = None,
@@ -67,14 +68,15 @@ def federate(
     arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
     `test`, a tenth of every client's examples is held out. The module is left as the run has
     trained it. Without `devices`, clients have log-normal speeds and as much work as data, and
-    hang between rounds with probability `suspension`.
+    hang between rounds with probability `suspension`. `correct` says which answers are right,
+    given the module's output and the targets; by default the class of the highest score.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     train, held_out = _clients(datasets, test, seed)
     trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
-    evaluator = Evaluator(deepcopy(module), held_out, loss)
+    evaluator = _evaluator(Evaluator(deepcopy(module), held_out, loss, correct))
     server = Server(
         trainer.initial,
         rule,
@@ -97,12 +99,12 @@ def federate(
         memberships = [Membership(client_id) for client_id in train]
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
     started = time.perf_counter()
-    transport = VirtualTransport(
-        devices, make_workers(trainer, workers, trainer.schema.size), memberships, seconds
-    )
-    events = run(server, transport, seconds, lambda p: Evaluation(*evaluator(p)), evaluate_every)
-    with EventLog(log) as event_log, closing(events):
-        for event in events:
+    with (
+        EventLog(log) as event_log,
+        closing(make_workers(trainer, workers, trainer.schema.size)) as pool,
+    ):
+        transport = VirtualTransport(devices, pool, memberships, seconds)
+        for event in run(server, transport, seconds, evaluator, evaluate_every):
             event_log.write(event)
             result.add(event)
             if on_event is not None:
@@ -111,6 +113,10 @@ def federate(
     result.wall_seconds = time.perf_counter() - started
     trainer.load(server.parameters)
     return result
+
+
+def _evaluator(measure: Evaluator) -> Evaluate:
+    return lambda parameters: Evaluation(*measure(parameters))
 
 
 def _clients(

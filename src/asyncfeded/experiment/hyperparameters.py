@@ -1,7 +1,8 @@
 """The hyperparameters of the rules, read off their factories.
 
-A factory's keyword arguments that are annotated with a text are its hyperparameters; the text is
-their help. So a new rule shows up on the command line and in files without another line.
+A factory's keyword arguments that are annotated with a text, and that stand in the settings of the
+rule it makes, are its hyperparameters; the text is their help. So a new rule shows up on the
+command line and in files without another line.
 """
 
 import inspect
@@ -37,6 +38,11 @@ class Hyperparameter:
             raise SettingError(f"{self.name} {problem}; given {value!r} ({self.help})") from None
 
 
+def rule_names() -> list[str]:
+    """The names of all rules."""
+    return list(REGISTRY)
+
+
 @cache
 def hyperparameters(rule: str) -> Mapping[str, Hyperparameter]:
     """The hyperparameters of a rule of the registry, by name."""
@@ -45,7 +51,7 @@ def hyperparameters(rule: str) -> Mapping[str, Hyperparameter]:
     hints = get_type_hints(function, include_extras=True)
     found = {}
     for name, parameter in inspect.signature(factory).parameters.items():
-        if get_origin(hints[name]) is Annotated:
+        if get_origin(hints[name]) is Annotated and name in factory().settings:
             kind, text = get_args(hints[name])
             found[name] = Hyperparameter(name, kind, parameter.default, text)
     return found

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from asyncfeded.report import plots
-from asyncfeded.runtime.events import Evaluated, Event, Received
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Received
 from asyncfeded.version import __version__
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Result:
     """The measurements of one run, filled from its events.
 
@@ -34,11 +34,12 @@ class Result:
             case Evaluated():
                 self.curve.append(event)
             case Received(receipt=receipt):
-                self.versions = receipt.version
                 if receipt.reason is None:
                     self.updates += 1
                 else:
                     self.rejected[receipt.reason.value] += 1
+            case Finished():
+                self.versions = event.version
             case _:
                 pass
 
@@ -54,6 +55,10 @@ class Result:
             return None
         reached = (p.seconds for p in self.curve if p.accuracy >= 0.9 * self.max_accuracy)
         return next(reached, None)
+
+    def __repr__(self) -> str:
+        best = "none" if self.max_accuracy is None else f"{self.max_accuracy:.4f}"
+        return f"Result(max_accuracy={best}, updates={self.updates}, log={self.log_sha256[:12]}…)"
 
     def summary(self) -> dict[str, Any]:
         """The figures of the run, with what made them."""

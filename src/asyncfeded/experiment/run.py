@@ -1,6 +1,6 @@
 """One run from its settings, with its files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,6 +26,11 @@ from asyncfeded.simulation.profiles import (
     PAPER_ROUND_SECONDS,
     heterogeneous_devices,
     paper_devices,
+)
+
+RESULT_FILES = (
+    *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png"),
+    *("compare.csv", "compare.png"),
 )
 
 
@@ -122,20 +127,23 @@ def _tensors(examples: Examples) -> TensorExamples:
     return as_examples((examples.x, examples.y))
 
 
-def prepare_folder(folder: Path, overwrite: bool) -> None:
-    """Make a folder ready for results, without touching those of another run unless told to.
+def prepare_folders(folders: Sequence[Path], overwrite: bool) -> None:
+    """Make folders ready for results, without touching those of other runs unless told to.
 
-    The summary is written last, so a folder that has one is complete; a stale one goes first.
+    The summary is written last, so a folder that has one is complete.
     """
-    summary = folder / "summary.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if summary.exists() and not overwrite:
+    for folder in folders:
+        if (folder / "summary.json").exists() and not overwrite:
             raise FileError(
                 f"out {str(folder)!r} holds the results of another run: "
                 "choose another folder, or give --overwrite"
             )
-        TemporaryFile(dir=folder).close()
-        summary.unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(f"out {str(folder)!r} cannot be written: {error.strerror}") from None
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=folder).close()
+            for name in RESULT_FILES:
+                (folder / name).unlink(missing_ok=True)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f"out {str(folder)!r} cannot be written: {reason}") from None

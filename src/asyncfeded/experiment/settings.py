@@ -42,8 +42,8 @@ class RunSettings(BaseModel):
     devices: Devices = Field("auto", description="the machines; auto: the paper's if it has them")
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
     leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
-    learning_rate: float | None = Field(None, gt=0, description="of the clients' training")
-    momentum: float | None = Field(None, ge=0, lt=1, description="of the clients' training")
+    learning_rate: float | None = Field(None, gt=0, description="of the clients")
+    momentum: float | None = Field(None, ge=0, lt=1, description="of the clients")
     decay: float | None = Field(None, gt=0, le=1, description="factor of the learning rate")
     decay_per: Literal["round", "epoch"] = Field("round", description="how often it decays")
     batch_size: int | None = Field(None, ge=1, description="examples per mini-batch")
@@ -87,6 +87,11 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
     plain, given = _split(values)
     rules = _as_list(plain.pop("rule"))
     seeds = _as_list(plain.pop("seed", 0))
+    for name, values_of in (("rule", rules), ("seed", seeds)):
+        if not values_of:
+            raise SettingError(f"{name} must be given at least once; given an empty list")
+        if any(values_of.count(value) > 1 for value in values_of):
+            raise SettingError(f"{name} must be given without repeats; given {values_of}")
     for rule in rules:
         if not isinstance(rule, str) or rule not in REGISTRY:
             raise SettingError(_unknown("rule", rule, REGISTRY))
@@ -111,7 +116,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """Read settings from a TOML file."""
     try:
         with path.open("rb") as file:
-            return tomllib.load(file)
+            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
     except OSError as error:
         raise FileError(f"config {str(path)!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -123,6 +128,8 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     known, of_rules = setting_names(), all_hyperparameters()
     plain, given = {}, {}
     for name, value in values.items():
+        if isinstance(value, bool):
+            raise SettingError(f"{name} must be a number or a text; given {str(value).lower()}")
         if name in known:
             plain[name] = value
         elif name in of_rules:
@@ -141,6 +148,8 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
         limit = problem["msg"].replace("Input should be", "must be")
         about = RunSettings.model_fields[name].description
         raise SettingError(f"{name} {limit}; given {problem['input']!r} ({about})") from None
+    if settings.out is not None and values["out"] in ("", b""):
+        raise SettingError("out must be the path of a folder; given an empty text")
     _ = settings.memberships
     return settings
 

@@ -3,6 +3,7 @@
 import math
 
 from asyncfeded.core.errors import require
+from asyncfeded.core.messages import Refusal
 from asyncfeded.core.rule import Arrival, Guard
 
 
@@ -10,7 +11,8 @@ def bounded_staleness(limit: float) -> Guard:
     """Let an arrival pass if γ = ‖x_t − x_base‖ / ‖Δ‖ ≤ Γ, with Γ = `limit`."""
     require(math.isfinite(limit) and limit > 0, "max_staleness", "a finite number above 0", limit)
 
-    def guard(arrival: Arrival) -> bool:
-        return arrival.distance / arrival.delta_norm <= limit
+    def guard(arrival: Arrival) -> Refusal | None:
+        staleness = arrival.distance / arrival.delta_norm
+        return None if staleness <= limit else Refusal.TOO_STALE
 
     return guard

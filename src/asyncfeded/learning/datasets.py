@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -18,6 +19,9 @@ class TensorExamples:
     y: Tensor
 
     def __post_init__(self) -> None:
+        for name in ("x", "y"):  # NumPy's default, which no module of ours computes in
+            if getattr(self, name).dtype == torch.float64:
+                object.__setattr__(self, name, getattr(self, name).float())
         if len(self.x) != len(self.y):
             raise SettingError(
                 f"a data set must have as many targets as inputs; given {len(self.y)} targets "
@@ -38,7 +42,9 @@ def as_examples(dataset: Any) -> TensorExamples:
         # clone: torch's own memory is aligned alike everywhere, NumPy's is not
         x, y = (torch.as_tensor(part).clone() for part in dataset)
         return TensorExamples(x, y)
-    if isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__"):
+    if isinstance(dataset, Dataset) or (
+        not isinstance(dataset, Tensor | np.ndarray) and hasattr(dataset, "__getitem__")
+    ):
         pairs = [dataset[index] for index in range(len(dataset))]
         if pairs:
             x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])

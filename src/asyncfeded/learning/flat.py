@@ -35,21 +35,29 @@ class Schema:
         ).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """A buffer: its place in its module, and the tensor that belongs there."""
+
+    name: str
+    owner: nn.Module
+    own_name: str
+    tensor: Tensor
+
+
 class FlatModule:
     """Takes a module over: from now on it lives in `vector`; `array` is the same memory."""
 
     def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        self.trainable = [p for p in module.parameters() if p.requires_grad]
+        named = list(module.named_parameters())
+        self.trainable = [parameter for _, parameter in named if parameter.requires_grad]
         if not self.trainable:
-            raise SettingError(
-                "the module must have a parameter that requires a gradient; it has none"
-            )
-        frozen = [(n, p) for n, p in module.named_parameters() if not p.requires_grad]
+            raise SettingError("the module must have a parameter that requires a gradient")
+        buffers = _persistent_buffers(module)
         entries: list[tuple[str, Tensor]] = [
-            *((n, p) for n, p in module.named_parameters() if p.requires_grad),
-            *frozen,
-            *module.named_buffers(),
+            *((name, parameter) for name, parameter in named if parameter.requires_grad),
+            *((name, parameter) for name, parameter in named if not parameter.requires_grad),
+            *((buffer.name, buffer.tensor) for buffer in buffers),
         ]
         for name, tensor in entries:
             _check(name, tensor)
@@ -57,31 +65,47 @@ class FlatModule:
             names=tuple(name for name, _ in entries),
             shapes=tuple(tuple(tensor.shape) for _, tensor in entries),
             dtypes=tuple(str(tensor.dtype) for _, tensor in entries),
-            trained=sum(p.numel() for p in self.trainable),
+            trained=sum(parameter.numel() for parameter in self.trainable),
             size=sum(tensor.numel() for _, tensor in entries),
         )
         self.vector = torch.empty(self.schema.size)
         self.array: Vector = self.vector.numpy()
-        self._copied: list[tuple[Tensor, Tensor]] = []
         views = split_like(self.vector, [tensor for _, tensor in entries])
         for (_, tensor), view in zip(entries, views, strict=True):
             view.copy_(tensor.detach())
             if tensor.is_floating_point():
                 tensor.data = view
-            else:
-                self._copied.append((tensor, view))
+        self._buffers = list(zip(buffers, views[len(named) :], strict=True))
 
     def load(self, parameters: Vector) -> None:
         """Make these the module's parameters and buffers."""
         np.copyto(self.array, parameters)
-        for buffer, view in self._copied:
-            buffer.copy_(view)
+        for buffer, view in self._buffers:
+            buffer.owner._buffers[buffer.own_name] = buffer.tensor
+            if not buffer.tensor.is_floating_point():
+                buffer.tensor.copy_(view)
 
     def collect(self) -> Vector:
-        """The module's parameters and buffers now: the memory that they live in."""
-        for buffer, view in self._copied:
-            view.copy_(buffer)
+        """The module's parameters and buffers now: the memory that they live in.
+
+        A module may have put another tensor in a buffer's place; its values are taken over.
+        """
+        for buffer, view in self._buffers:
+            now = buffer.owner._buffers[buffer.own_name]
+            if now is not None and (now is not buffer.tensor or not now.is_floating_point()):
+                view.copy_(now.detach())
         return self.array
+
+
+def _persistent_buffers(module: nn.Module) -> list[_Buffer]:
+    """The buffers that belong to a model's state, as in its state_dict: each once."""
+    found: dict[int, _Buffer] = {}
+    for prefix, owner in module.named_modules():
+        for name, tensor in owner._buffers.items():
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                whole = f"{prefix}.{name}" if prefix else name
+                found.setdefault(id(tensor), _Buffer(whole, owner, name, tensor))
+    return list(found.values())
 
 
 def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -97,6 +121,11 @@ def _check(name: str, tensor: Tensor) -> None:
     if tensor.is_floating_point() and tensor.dtype != torch.float32:
         raise SettingError(
             f"parameter {name!r} must be float32; given {tensor.dtype}: call module.float() first"
+        )
+    if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        raise SettingError(
+            f"parameter {name!r} must be finite; it has a NaN or an infinity: "
+            "a constant can be a buffer with persistent=False"
         )
     if tensor.device.type != "cpu":
         raise SettingError(

@@ -61,8 +61,9 @@ class TorchTrainer:
 
     It is a `Train`: a call trains one round and returns the update. Momentum SGD runs on the
     flat vector; `optimizers` lets a client bring another optimizer instead, made anew each round
-    for the one flat parameter. Everything random is keyed by (seed, client, round), and one
-    thread is used, so that a round has the same bits in any process.
+    for the one flat parameter, with a learning rate of its own. Everything random is keyed by
+    (seed, client, round), and one thread is used, so that a round has the same bits in any
+    process.
     """
 
     def __init__(
@@ -80,6 +81,9 @@ class TorchTrainer:
         self._training = LocalTraining() if training is None else training
         self._loss = loss
         self._optimizers = {} if optimizers is None else optimizers
+        for client_id in self._optimizers:
+            if client_id not in datasets:
+                raise SettingError(f"optimizers names client {client_id!r}, which has no data")
         self._seed = seed
         self.schema = self._flat.schema
         self.initial = self._flat.collect().copy()
@@ -127,7 +131,7 @@ class TorchTrainer:
             torch._fused_sgd_(
                 weights,
                 gradients,
-                velocities,
+                velocities if self._training.momentum else [],
                 weight_decay=0.0,
                 momentum=self._training.momentum,
                 lr=rate,
@@ -162,7 +166,9 @@ class TorchTrainer:
         gradients = [parts[index].contiguous() for index in reached]
         if proximal_mu:
             starts = [self._starts[index] for index in reached]
-            torch._foreach_add_(gradients, torch._foreach_sub(weights, starts), alpha=proximal_mu)
+            # Not in place: autograd may hand out one gradient for two parameters.
+            pulls = torch._foreach_sub(weights, starts)
+            gradients = list(torch._foreach_add(gradients, pulls, alpha=proximal_mu))
         return weights, velocities, gradients
 
     def _batches(

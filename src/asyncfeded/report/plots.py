@@ -17,12 +17,13 @@ DPI = 150
 def accuracy_over_time(
     path: str | Path, seconds: Sequence[float], accuracy: Sequence[float], title: str
 ) -> None:
-    """Draw one run: the raw curve, and over it the mean of five neighbours."""
+    """Draw one run: what was measured and, of a long run, the mean of five neighbours."""
     figure, axes = _axes(title)
     raw = np.asarray(accuracy, dtype=float)
-    axes.plot(seconds, raw, color=COLOURS[0], alpha=0.35, linewidth=1, label="measured")
-    axes.plot(seconds, smoothed(raw, 5), color=COLOURS[0], linewidth=2, label="mean of 5")
-    axes.legend(loc="best", framealpha=0.85, edgecolor="none")
+    axes.plot(seconds, raw, color=COLOURS[0], linewidth=1.8, label="measured")
+    if len(raw) >= 20:
+        axes.plot(seconds, smoothed(raw, 5), color="0.35", linestyle=":", label="mean of 5")
+    axes.legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=DPI)
 
 
@@ -46,7 +47,7 @@ def rules_over_time(
             axes.fill_between(
                 seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
             )
-    axes.legend(loc="best", framealpha=0.85, edgecolor="none")
+    figure.legend(loc="outside right upper", frameon=False)
     figure.savefig(path, dpi=DPI)
 
 
@@ -61,7 +62,7 @@ def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.floa
 
 
 def _axes(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title)
     axes.set_xlabel("virtual time (s)")

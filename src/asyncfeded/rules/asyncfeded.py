@@ -21,7 +21,7 @@ def asyncfeded(
     eps: Annotated[float, "ε, the offset of the staleness; above 0"] = 5.0,
     gamma_bar: Annotated[float, "γ̄, the staleness that K steers towards; at least 0"] = 3.0,
     kappa: Annotated[float, "κ, how fast K follows; 0 keeps K constant"] = 1.0,
-    initial_epochs: Annotated[int, "K of a client's first round; at least 1"] = 10,
+    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
     rounding: Annotated[
         Literal["floor", "carry"], "floor is Eq. 8 as printed; carry keeps K's fraction"
     ] = "floor",
@@ -34,8 +34,8 @@ def asyncfeded(
     """
     require(isfinite(lam) and lam > 0, "lam", "a finite number above 0", lam)
     require(isfinite(eps) and eps > 0, "eps", "a finite number above 0", eps)
-    require(isfinite(gamma_bar) and gamma_bar >= 0, "gamma_bar", "at least 0", gamma_bar)
-    require(isfinite(kappa) and kappa >= 0, "kappa", "at least 0", kappa)
+    require(0 <= gamma_bar <= 1e6, "gamma_bar", "from 0 to 1e6", gamma_bar)
+    require(0 <= kappa <= 1e6, "kappa", "from 0 to 1e6", kappa)
     require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
     require(rounding in ("floor", "carry"), "rounding", "'floor' or 'carry'", rounding)
     require(

@@ -27,7 +27,7 @@ def fedasync(
     weighting: Weighting = "constant",
     a: Annotated[float, "how steeply the weight falls with the lag; at least 0"] = 5.0,
     b: Annotated[float, "the lag up to which hinge does not weigh down; at least 0"] = 5.0,
-    initial_epochs: Annotated[int, "K of every round; at least 1"] = 10,
+    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
 ) -> Rule[None]:
     """Mix every client model in at once, with a weight that falls with its version lag."""
     require(0 < alpha <= 1, "alpha", "above 0 and at most 1", alpha)
@@ -35,6 +35,7 @@ def fedasync(
     require(isfinite(b) and b >= 0, "b", "at least 0", b)
     require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
     lag_weight = _lag_weight(weighting, a, b)
+    shape = {"constant": {}, "hinge": {"a": a, "b": b}, "polynomial": {"a": a}}[weighting]
     work = Work(initial_epochs)
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
@@ -49,7 +50,7 @@ def fedasync(
 
     return Rule(
         name=f"fedasync-{weighting}",
-        settings={"alpha": alpha, "a": a, "b": b, "initial_epochs": initial_epochs},
+        settings={"alpha": alpha, **shape, "initial_epochs": initial_epochs},
         first_work=work,
         initial_state=None,
         on_update=on_update,

@@ -27,7 +27,7 @@ class Round:
 
 
 def fedavg(
-    initial_epochs: Annotated[int, "K of every round; at least 1"] = 10,
+    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
 ) -> Rule[Round]:
     """Wait for everybody, then average."""
     return averaging("fedavg", {"initial_epochs": initial_epochs}, initial_epochs)

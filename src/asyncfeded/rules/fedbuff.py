@@ -32,7 +32,7 @@ def fedbuff(
     buffer_size: Annotated[int, "M, how many updates make a step; at least 1"] = 10,
     server_lr: Annotated[float, "η, the server's learning rate; above 0"] = 1.0,
     staleness_exponent: Annotated[float, "p of the lag's weight; 0 for none"] = 0.5,
-    initial_epochs: Annotated[int, "K of every round; at least 1"] = 10,
+    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
 ) -> Rule[Buffer]:
     """Keep updates until there are M of them, then step along their weighted mean."""
     require(buffer_size >= 1, "buffer_size", "at least 1", buffer_size)

@@ -19,7 +19,7 @@ from asyncfeded.rules.fedavg import Round, averaging
 
 def fedprox(
     mu: Annotated[float, "μ, the weight of the proximal term; at least 0"] = 0.1,
-    initial_epochs: Annotated[int, "K of every round; at least 1"] = 10,
+    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
 ) -> Rule[Round]:
     """Wait for everybody, whose training was held near x_t, then average."""
     require(isfinite(mu) and mu >= 0, "mu", "at least 0", mu)

@@ -30,8 +30,8 @@ class Received:
 
     seconds: float
     round: int | None
-    base_version: int
-    epochs: int
+    base_version: int | None
+    epochs: int | None
     receipt: Receipt
 
 

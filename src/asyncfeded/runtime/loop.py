@@ -5,6 +5,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 
+import numpy as np
+
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
@@ -35,9 +37,9 @@ def run(
     changes when an update arrives, so it is enough to look before every signal which of these
     times have passed.
     """
-    yield Started(0.0, server.rule.name, _digest(server))
     measure = _Measurements(server, evaluate, evaluate_every)
     with closing(transport):
+        yield Started(0.0, server.rule.name, _digest(server))
         while (signal := transport.next_signal()) is not None:
             yield from measure.due_before(signal.seconds)
             yield _handle(server, transport, signal)
@@ -56,7 +58,8 @@ def _handle(server: Server, transport: Transport, signal: Signal) -> Event:
             receipt = server.receive(update)
             for task in receipt.tasks:
                 transport.send(task)
-            return Received(at, update.round, update.version, update.epochs, receipt)
+            number, base, epochs = map(_count, (update.round, update.version, update.epochs))
+            return Received(at, number, base, epochs, receipt)
         case Leaving(at, client_id):
             for task in server.leave(client_id):
                 transport.send(task)
@@ -85,6 +88,11 @@ class _Measurements:
         if self._known is None or self._known[0] != version:
             self._known = version, self._evaluate(self._server.parameters)
         yield Evaluated(seconds, version, self._known[1].accuracy, self._known[1].loss)
+
+
+def _count(value: object) -> int | None:
+    """A whole number of a client's, who may have sent anything, as one that can be recorded."""
+    return int(value) if isinstance(value, int | np.integer) else None
 
 
 def _digest(server: Server) -> str:

@@ -1,7 +1,7 @@
 """How long a round takes on a client's device.
 
     round    = download + hangs + compute + upload
-    download = bytes / bytes_per_second · coefficient,   coefficient ~ N(1, σ²), never below 0
+    download = bytes / bytes_per_second · coefficient,   coefficient ~ N(1, σ²), truncated at 0
     compute  = epochs · seconds_per_epoch · jitter,      jitter log-normal with median 1
     hangs    : again and again with probability P, each U(0, 5.4) usual rounds of this client
 
@@ -83,6 +83,7 @@ class DeviceModel:
                 device.usual_round_seconds / steps_per_epoch[name],
             )
             for name, device in self.devices.items()
+            if name in steps_per_epoch
         }
         return replace(self, devices=devices)
 
@@ -104,8 +105,14 @@ class DeviceModel:
 
     def _transfer_seconds(self, draw: np.random.Generator, num_bytes: int) -> tuple[float, float]:
         mean = num_bytes / self.bytes_per_second
-        first, second = draw.normal(1.0, self.transfer_spread, size=2)
-        return mean * max(0.0, float(first)), mean * max(0.0, float(second))
+        return mean * self._coefficient(draw), mean * self._coefficient(draw)
+
+    def _coefficient(self, draw: np.random.Generator) -> float:
+        """A normal number of mean 1, truncated: drawn again until it is above 0."""
+        while True:
+            coefficient = draw.normal(1.0, self.transfer_spread)
+            if coefficient > 0:
+                return coefficient
 
     def _hang_seconds(self, draw: np.random.Generator, device: Device) -> float:
         longest = self.longest_hang_rounds * device.usual_round_seconds

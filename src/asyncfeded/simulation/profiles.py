@@ -32,7 +32,11 @@ PAPER_TRANSFER_SECONDS = 0.045
 
 
 def paper_devices(profile: str, client_ids: Sequence[str]) -> dict[str, Device]:
-    """The ten devices of one of the paper's tasks; the transfer comes on top of their compute."""
+    """The ten devices of one of the paper's tasks.
+
+    A K = 10 round takes the authors' time for a model of 133 kB, whose transfer is part of it;
+    a larger model takes longer to transfer.
+    """
     rounds = PAPER_ROUND_SECONDS[profile]
     if len(client_ids) != len(rounds):
         raise SettingError(

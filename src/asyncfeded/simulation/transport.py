@@ -48,7 +48,7 @@ class VirtualTransport:
         self._devices = devices
         self._workers = workers
         self._seconds = seconds
-        self._gone: set[str] = set()
+        self._leaves = {client.client_id: client.leave_seconds for client in memberships}
         self._clock = VirtualClock[TrainTask | Joining | Leaving]()
         for client in memberships:
             name, joins, leaves = client.client_id, client.join_seconds, client.leave_seconds
@@ -56,13 +56,13 @@ class VirtualTransport:
             self._clock.schedule(leaves, Leaving(leaves, name))
 
     def send(self, task: TrainTask) -> None:
-        """Draw when the update will arrive, and train it ahead unless the run is over by then."""
+        """Draw when the update will arrive; train it ahead unless run or client end before."""
         time = self._devices.round_time(
             task.client_id, task.round, task.epochs, task.parameters.nbytes
         )
         arrives = self._clock.now + time.total
         self._clock.schedule(arrives, task)
-        if arrives <= self._seconds:
+        if arrives <= self._seconds and arrives < self._leaves[task.client_id]:
             self._workers.submit(task, due=arrives)
 
     def next_signal(self) -> Signal | None:
@@ -70,14 +70,11 @@ class VirtualTransport:
         while (seconds := self._clock.peek()) is not None and seconds <= self._seconds:
             event = self._clock.pop()
             match event:
-                case TrainTask() if event.client_id in self._gone:
-                    self._workers.forget(event)
+                case TrainTask() if seconds >= self._leaves[event.client_id]:
+                    pass
                 case TrainTask():
                     return Arriving(seconds, self._workers.result(event))
-                case Leaving():
-                    self._gone.add(event.client_id)
-                    return event
-                case Joining():
+                case Joining() | Leaving():
                     return event
         return None
 

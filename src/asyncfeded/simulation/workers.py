@@ -10,6 +10,8 @@ import mmap
 import multiprocessing
 import signal
 import traceback
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
@@ -32,16 +34,13 @@ def _key(task: TrainTask) -> Key:
 
 
 class Workers(Protocol):
-    """Trains tasks; a result is asked for once, in the order of virtual time."""
+    """Trains tasks; every result is asked for once, in the order of virtual time."""
 
     def submit(self, task: TrainTask, due: float) -> None:
         """Train this, the earlier the sooner it is due."""
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task."""
-
-    def forget(self, task: TrainTask) -> None:
-        """Drop a submitted task whose result nobody will ask for."""
 
     def close(self) -> None:
         """End all training."""
@@ -59,12 +58,9 @@ class InProcess:
     def result(self, task: TrainTask) -> ClientUpdate:
         """Train now."""
         try:
-            return self._train(task)
+            return _trained(self._train, task)
         except Exception as error:
-            raise _training_error(task.client_id, task.round, repr(error)) from error
-
-    def forget(self, task: TrainTask) -> None:
-        """Nothing was begun."""
+            raise _training_error(_key(task), repr(error)) from error
 
     def close(self) -> None:
         """Nothing to end."""
@@ -82,12 +78,11 @@ class _Order(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """A worker's answer; a delta that fits lies in the slot, any other comes along."""
+    """A worker's answer: an update, whose delta lies in the slot if it fits, or a failure."""
 
     order: _Order
-    num_examples: int
-    epochs: int
-    misfit: Vector | None
+    update: ClientUpdate | None
+    delta_in_slot: bool
     failure: str | None
 
 
@@ -106,8 +101,7 @@ class WorkerPool:
         self._free = list(range(len(self._slots)))
         self._waiting: list[tuple[float, int, TrainTask]] = []
         self._order = count()
-        self._done: dict[Key, ClientUpdate] = {}
-        self._forgotten: set[Key] = set()
+        self._done: dict[Key, ClientUpdate | TrainingError] = {}
         queue_end, self._queue = context.Pipe(duplex=False)
         queue_lock = context.Lock()
         self._processes: list[ForkProcess] = []
@@ -117,7 +111,7 @@ class WorkerPool:
             reports, report_end = context.Pipe(duplex=False)
             process = context.Process(
                 target=_work,
-                args=(train, self._slots, queue_end, queue_lock, report_end),
+                args=(train, self._slots, queue_end, self._queue, queue_lock, report_end),
                 daemon=True,
             )
             process.start()
@@ -134,16 +128,14 @@ class WorkerPool:
         self._hand_out()
 
     def result(self, task: TrainTask) -> ClientUpdate:
-        """Wait for the update of a submitted task."""
+        """Wait for the update of a submitted task; a failure is raised when it is due."""
         self._collect(timeout=0)
         while _key(task) not in self._done:
             self._collect(timeout=None)
-        return self._done.pop(_key(task))
-
-    def forget(self, task: TrainTask) -> None:
-        """Drop a result that is there or will come."""
-        if self._done.pop(_key(task), None) is None:
-            self._forgotten.add(_key(task))
+        outcome = self._done.pop(_key(task))
+        if isinstance(outcome, TrainingError):
+            raise outcome
+        return outcome
 
     def close(self) -> None:
         """Stop the workers, whatever they are doing."""
@@ -159,9 +151,6 @@ class WorkerPool:
         """Put the tasks that are due first into free slots."""
         while self._free and self._waiting:
             _, _, task = heapq.heappop(self._waiting)
-            if _key(task) in self._forgotten:
-                self._forgotten.remove(_key(task))
-                continue
             slot = self._free.pop()
             self._slots[slot][:] = task.parameters
             order = _Order(
@@ -180,22 +169,15 @@ class WorkerPool:
         self._hand_out()
 
     def _take_in(self, report: _Report) -> None:
-        order = report.order
-        if report.failure is not None:
-            raise _training_error(order.client_id, order.round, report.failure)
-        self._free.append(order.slot)
+        order, update = report.order, report.update
         key = order.client_id, order.round
-        if key in self._forgotten:
-            self._forgotten.remove(key)
-            return
-        self._done[key] = ClientUpdate(
-            client_id=order.client_id,
-            version=order.version,
-            delta=self._slots[order.slot].copy() if report.misfit is None else report.misfit,
-            num_examples=report.num_examples,
-            epochs=report.epochs,
-            round=order.round,
-        )
+        if update is None:
+            self._done[key] = _training_error(key, str(report.failure))
+        elif report.delta_in_slot:
+            self._done[key] = replace(update, delta=self._slots[order.slot].copy())
+        else:
+            self._done[key] = update
+        self._free.append(order.slot)
 
     def _dead_worker(self, index: int) -> TrainingError:
         process = self._processes[index]
@@ -207,38 +189,53 @@ class WorkerPool:
 
 
 def _work(
-    train: Train, slots: list[Vector], queue: Connection, queue_lock: Lock, reports: Connection
+    train: Train,
+    slots: list[Vector],
+    queue: Connection,
+    queue_of_parent: Connection,
+    queue_lock: Lock,
+    reports: Connection,
 ) -> None:
-    """Run a worker: take an order, train, report; until terminated."""
+    """Run a worker: take an order, train, report; until the parent ends it or has ended."""
+    # Without this copy of the parent's end, its death shows as an end of file.
+    queue_of_parent.close()
     # The parent decides what an interrupt from the keyboard means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), suppress(EOFError, BrokenPipeError):
         while True:
-            try:
-                with queue_lock:
-                    order: _Order = queue.recv()
-            except EOFError:
-                return
+            with queue_lock:
+                order: _Order = queue.recv()
             reports.send(_carry_out(train, order, slots[order.slot]))
 
 
 def _carry_out(train: Train, order: _Order, slot: Vector) -> _Report:
+    parameters = slot.view()
+    parameters.flags.writeable = False
     task = TrainTask(
-        order.client_id, order.version, slot, order.epochs, order.round, order.proximal_mu
+        order.client_id, order.version, parameters, order.epochs, order.round, order.proximal_mu
     )
     try:
-        update = train(task)
+        update = _trained(train, task)
+        delta = update.delta
+        fits = isinstance(delta, np.ndarray) and delta.dtype == slot.dtype
+        if fits and delta.shape == slot.shape:
+            slot[:] = delta
+            return _Report(order, replace(update, delta=slot[:0].copy()), True, None)
     except Exception as error:  # noqa: BLE001 - whatever the user's training raises is reported
         notes = "".join(traceback.format_exception(error))
-        return _Report(order, 0, 0, None, f"{error!r}\n{notes}")
-    delta = update.delta
-    fits = isinstance(delta, np.ndarray) and (delta.dtype, delta.shape) == (slot.dtype, slot.shape)
-    if fits:
-        slot[:] = delta
-    return _Report(order, update.num_examples, update.epochs, None if fits else delta, None)
+        return _Report(order, None, False, f"{error!r}\n{notes}")
+    return _Report(order, update, False, None)
 
 
-def _training_error(client_id: str, round_number: int, failure: str) -> TrainingError:
+def _trained(train: Train, task: TrainTask) -> ClientUpdate:
+    update: object = train(task)
+    if not isinstance(update, ClientUpdate):
+        raise TypeError(f"training must return a ClientUpdate; given {type(update).__name__}")
+    return update
+
+
+def _training_error(key: Key, failure: str) -> TrainingError:
+    client_id, round_number = key
     what, _, notes = failure.partition("\n")
     error = TrainingError(
         f"training of client {client_id!r} failed in round {round_number}: {what}"
