@@ -122,6 +122,7 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--out", "bad.toml"], "out 'bad.toml' cannot be written: File exists"),
     (["--out", "/proc/nowhere"], "out '/proc/nowhere' cannot be written"),
     (["--devices", "paper-synthetic", "--clients", "4"], "describes 10 clients; given 4"),
+    (["--gamma-bar", "1e300", "--kappa", "1e10"], "gamma_bar must be from 0 to 1e6"),
     (["surprise"], "unexpected extra argument (surprise)"),
 ]
 
@@ -206,3 +207,16 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert not (tmp_path / "summary.json").exists()
+
+
+def test_finished_runs_inside_a_comparison_are_not_overwritten_either(tmp_path: Path) -> None:
+    rules = ["--rule", "fedavg", "--out", str(tmp_path)]
+    assert asyncfeded("compare", *QUICK, *rules).returncode == 0
+    (tmp_path / "summary.json").unlink()
+    again = asyncfeded("compare", *QUICK, *rules)
+    assert again.returncode == 2
+    assert "seed-0' holds the results of another run" in again.stderr
+
+
+def test_momentum_may_be_zero(tmp_path: Path) -> None:
+    assert asyncfeded("run", *QUICK, "--momentum", "0", "--out", tmp_path).returncode == 0

@@ -269,3 +269,51 @@ def test_a_rule_that_writes_to_what_it_is_given_is_stopped() -> None:
     task: TrainTask = server.join("a")
     with pytest.raises(ValueError, match="read-only"):
         server.receive(answer(task, [1]))
+
+
+def test_a_server_without_a_rule_says_what_one_is() -> None:
+    with pytest.raises(SettingError, match=r"such as rules\.asyncfeded\(\); given 'fedavg'"):
+        Server(vector(0), "fedavg")  # type: ignore[arg-type]
+
+
+def test_a_rule_s_error_leaves_the_server_as_it_was() -> None:
+    server = Server(vector(0), broken_rule(Work(0.5), Step(1.0, vector(1))))
+    update = answer(server.join("a"), [1])
+    for _ in range(2):
+        with pytest.raises(RuleError, match=r"0\.5 epochs"):
+            server.receive(update)
+        assert (server.version, server.parameters.tolist()) == (1, [0])
+
+
+def test_the_last_leave_of_a_round_ends_it() -> None:
+    server = Server(vector(0), rules.fedavg())
+    a, _ = server.join("a"), server.join("b")
+    server.receive(answer(a, [4]))
+    server.leave("a")
+    assert server.leave("b") == ()
+    assert (server.version, server.parameters.tolist()) == (2, [4])
+
+
+def test_a_mean_that_overflows_when_somebody_leaves_is_counted() -> None:
+    server = Server(vector(3e38), rules.fedavg())
+    a, _ = server.join("a"), server.join("b")
+    server.receive(answer(a, [3e38]))
+    server.leave("b")
+    assert (server.version, server.refused) == (1, {Refusal.STEP_NOT_FINITE: 1})
+
+
+def test_a_learning_rate_above_one_does_not_extrapolate_statistics() -> None:
+    server = Server(vector(0, 1), rules.asyncfeded(lam=3, eps=1), trained=1)
+    server.receive(answer(server.join("a"), [2, -0.75]))
+    assert server.parameters.tolist() == [6, 0.25]
+
+
+def test_memory_of_clients_that_left_is_given_up() -> None:
+    server = Server(np.zeros(8, np.float32), rules.asyncfeded())
+    tasks = [server.join(f"client-{index}") for index in range(50)]
+    for task in tasks:
+        server.receive(answer(task, [1.0] * 8))
+    for task in tasks:
+        server.leave(task.client_id)
+    assert server.stored_versions == 1
+    assert len(server._history._free) <= 2

@@ -118,3 +118,36 @@ def test_a_strided_delta_is_as_good_as_any() -> None:
     update = replace(answer(task, [0, 0]), delta=vector(1, 9, 2, 9)[::2])
     assert server.receive(update).accepted
     assert server.parameters.tolist() == [1, 2]
+
+
+def test_a_guard_gives_its_own_reason() -> None:
+    server = Server(vector(0), rules.asyncfeded(), guards=[lambda _: Refusal.OUT_OF_RANGE])
+    receipt = server.receive(answer(server.join("a"), [1]))
+    assert receipt.reason == Refusal.OUT_OF_RANGE
+
+
+def test_without_a_round_the_same_update_from_the_same_version_is_a_duplicate() -> None:
+    server = Server(vector(0), rules.fedbuff(buffer_size=3))
+    task = server.join("a")
+    update = replace(answer(task, [1]), round=None)
+    assert server.receive(update).accepted
+    assert server.receive(update).reason == Refusal.DUPLICATE
+    assert server.receive(replace(update, delta=vector(2))).accepted
+    assert server.accepted == 2
+
+
+def test_a_client_that_joins_again_cannot_be_answered_for_by_an_old_update() -> None:
+    server = Server(vector(0), rules.asyncfeded())
+    old = answer(server.join("a"), [1])
+    server.receive(old)
+    server.leave("a")
+    task = server.join("a")
+    assert task.round == 2
+    assert server.receive(replace(old, version=task.version)).reason == Refusal.DUPLICATE
+
+
+def test_numpy_counts_are_counts() -> None:
+    server = Server(vector(0), rules.asyncfeded())
+    update = answer(server.join("a"), [1])
+    counts = {"epochs": np.int64(3), "num_examples": np.int32(2), "round": np.int64(0)}
+    assert server.receive(replace(update, **counts)).accepted  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """Federating a torch module: results, and what must not change them."""
 
+import multiprocessing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ import torch
 from torch import nn
 
 from asyncfeded import LocalTraining, federate, rules
-from asyncfeded.core.errors import SettingError
+from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.experiment.result import Result
+from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.transport import Membership
 
 
@@ -157,3 +160,29 @@ def test_bad_arguments_are_named() -> None:
         short(data=[(np.zeros((1, 5), np.float32), np.zeros(1, np.int64))])
     with pytest.raises(SettingError, match="evaluate_every must be above 0; given 0"):
         short(evaluate_every=0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seconds": -1.0}, {"log": Path("/nonexistent/x")}, {"on_event": [].index}]
+)
+def test_a_run_that_cannot_start_leaves_no_process(change: dict[str, Any]) -> None:
+    with pytest.raises((SettingError, FileError, ValueError)):
+        short(workers=2, **change)
+    assert not multiprocessing.active_children()
+
+
+def test_the_versions_of_a_result_are_those_of_the_end() -> None:
+    # client-1 is slow; the round ends when it leaves at 0.8, and no update tells of it.
+    devices = {"client-0": Device(0.08, 0.8), "client-1": Device(9.0, 90.0)}
+    result = short(
+        rule=rules.fedavg(),
+        seconds=0.9,
+        memberships=[Membership("client-0"), Membership("client-1", 0.0, 0.85)],
+        devices=DeviceModel(devices, jitter=0.0),
+    )
+    assert (result.updates, result.versions) == (1, 2)
+
+
+def test_a_result_is_shown_in_one_line() -> None:
+    assert "max_accuracy=" in repr(short())
+    assert "\n" not in repr(short())

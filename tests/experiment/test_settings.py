@@ -27,6 +27,9 @@ def test_values_come_as_text_or_as_numbers() -> None:
         ({"suspension": 1}, "suspension must be less than 1; given 1 (P,"),
         ({"clients": 0}, "clients must be greater than or equal to 1; given 0"),
         ({"clients": 2.5}, "clients must be a valid integer"),
+        ({"clients": True}, "clients must be a number or a text; given true"),
+        ({"out": ""}, "out must be the path of a folder"),
+        ({"rule": "fedasync-constant", "a": 3}, "a is no hyperparameter of fedasync-constant"),
         ({"seconds": "soon"}, "seconds must be a valid number"),
         ({"seconds": float("inf")}, "seconds must be a finite number"),
         ({"rule": "fedagv"}, "unknown rule 'fedagv': did you mean 'fedavg'?"),
@@ -95,3 +98,25 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> Non
         read_config(path)
     with pytest.raises(AsyncFedEDError, match="cannot be read: No such file"):
         read_config(tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rule": []}, "rule must be given at least once"),
+        ({"rule": ["fedavg"], "seed": []}, "seed must be given at least once"),
+        ({"rule": ["fedavg", "fedavg"]}, "rule must be given without repeats"),
+        ({"rule": ["fedavg"], "seed": [1, 1]}, "seed must be given without repeats"),
+    ],
+)
+def test_a_comparison_needs_different_rules_and_seeds(
+    values: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingError, match=message):
+        comparison_settings(values)
+
+
+def test_names_in_a_file_may_be_written_like_options(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("data-seed = 4\n")
+    assert run_settings(read_config(path)).data_seed == 4

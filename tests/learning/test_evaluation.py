@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.evaluation import Evaluator
 
@@ -24,3 +25,29 @@ def test_evaluation_uses_running_statistics_and_changes_none() -> None:
     parameters = torch.cat([p.reshape(-1).float() for p in module.state_dict().values()]).numpy()
     assert evaluate(parameters) == evaluate(parameters)
     assert module.state_dict()["0.running_mean"].tolist() == [0, 0]
+
+
+class Scaled(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+def test_every_answer_of_an_example_counts() -> None:
+    # Two classes at two places: scores (examples, classes, places), targets (examples, places).
+    scores = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    data = TensorExamples(scores, torch.tensor([[0, 0]]))
+    accuracy, _ = Evaluator(Scaled(1, 1, bias=False), data)(torch.ones(1).numpy())
+    assert accuracy == 0.5
+
+
+def test_outputs_that_are_no_scores_need_a_measure_of_their_own() -> None:
+    data = TensorExamples(torch.ones(4, 1), torch.tensor([[1.0], [2.0], [1.1], [0.0]]))
+    mse = nn.functional.mse_loss
+    weights = torch.ones(1).numpy()
+    without = Evaluator(nn.Linear(1, 1, bias=False), data, mse)
+    with pytest.raises(SettingError, match=r"given \(4, 1\) and \(4, 1\): pass correct="):
+        without(weights)
+    near = Evaluator(
+        nn.Linear(1, 1, bias=False), data, mse, correct=lambda out, y: (out - y).abs() < 0.2
+    )
+    assert near(weights)[0] == 0.5

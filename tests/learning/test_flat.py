@@ -68,3 +68,10 @@ def test_modules_that_cannot_be_flattened_are_refused_by_name() -> None:
         FlatModule(nn.Linear(1, 1).double())
     with pytest.raises(SettingError, match="must have a parameter that requires a gradient"):
         FlatModule(nn.ReLU())
+
+
+def test_a_parameter_that_is_not_finite_is_named() -> None:
+    module = nn.Linear(1, 1)
+    module.register_buffer("mask", torch.tensor([-torch.inf]))
+    with pytest.raises(SettingError, match=r"'mask' must be finite.*persistent=False"):
+        FlatModule(module)

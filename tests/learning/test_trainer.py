@@ -243,3 +243,80 @@ def test_bad_data_sets_and_settings_are_refused() -> None:
     ):
         with pytest.raises(SettingError, match=f"^{setting} must be .*; given {value!r}$"):
             LocalTraining(**{setting: value})  # type: ignore[arg-type]
+
+
+class SharedGradient(nn.Module):
+    """Two parameters that only enter as their sum."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.Parameter(torch.zeros(6, 2))
+        self.right = nn.Parameter(torch.ones(6, 2) / 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ (self.left + self.right)
+
+
+def test_a_proximal_term_is_right_where_autograd_shares_a_gradient() -> None:
+    # With one step there is no pull yet; after it both are pulled back once, not twice. Both
+    # move alike, for their gradients and their distances from the start are the same.
+    training = LocalTraining(learning_rate=0.1, momentum=0.0, decay=1.0, batch_size=50)
+    train = trainer(training, make=SharedGradient)
+    one, two = (train(task(train.initial, epochs=count, mu=1.0)).delta for count in (1, 2))
+    free = train(task(train.initial, epochs=2)).delta
+    np.testing.assert_allclose(two[:12], two[12:], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(two - free, -0.1 * one, rtol=1e-3, atol=1e-6)
+
+
+def test_a_loss_that_is_linear_in_a_parameter_leaves_the_trainer_as_it_was() -> None:
+    class Shifted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(6, 2)
+            self.shift = nn.Parameter(torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.linear(x)
+            return out
+
+    module = Shifted()
+
+    def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(output, target) + module.shift
+
+    train = TorchTrainer(module, {"a": examples()}, loss=loss)
+    first = train(task(train.initial, mu=1.0)).delta
+    assert train(task(train.initial, mu=1.0)).delta.tobytes() == first.tobytes()
+
+
+def test_a_buffer_that_the_module_replaces_travels_and_does_not_leak() -> None:
+    class Averaging(nn.Module):
+        mean: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(6, 2)
+            self.register_buffer("mean", torch.zeros(6))
+            self.register_buffer("mask", torch.full((2,), -torch.inf), persistent=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(dim=0)
+            out: torch.Tensor = self.linear(x - self.mean)
+            return out
+
+    train = trainer(make=Averaging)
+    assert train.schema.size == 14 + 6
+    first = train(task(train.initial)).delta
+    assert np.abs(first[14:]).max() > 0
+    train(task(train.initial, "b"))
+    assert train(task(train.initial)).delta.tobytes() == first.tobytes()
+
+
+def test_an_optimizer_for_a_client_without_data_is_refused() -> None:
+    with pytest.raises(SettingError, match="optimizers names client 'nobody'"):
+        trainer(optimizers={"nobody": torch.optim.Adam})
+
+
+def test_float64_data_are_read_as_float32() -> None:
+    read = as_examples((np.zeros((3, 2)), np.zeros(3, np.int64)))
+    assert (read.x.dtype, read.y.dtype) == (torch.float32, torch.int64)

@@ -1,8 +1,13 @@
 """The virtual clock as a whole: against the reference, for any number of workers."""
 
+import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ import pytest
 import toy
 from asyncfeded import ClientUpdate, Server, TrainTask, VersionHistory, rules
 from asyncfeded.core.errors import SettingError, TrainingError
+from asyncfeded.core.messages import Train
 from asyncfeded.runtime.events import Event, Joined, Left, Received
 from asyncfeded.runtime.loop import run
 from asyncfeded.simulation.transport import Membership, VirtualTransport
@@ -225,3 +231,81 @@ def test_a_worker_computes_on_one_thread() -> None:
 def test_bad_settings_are_refused_by_name(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         make()
+
+
+def without_round(task: TrainTask) -> ClientUpdate:
+    return replace(toy.toy_train(task), round=None)
+
+
+def from_another_version(task: TrainTask) -> ClientUpdate:
+    wrong = task.client_id == "client-1"
+    return replace(toy.toy_train(task), version=task.version + 7 * wrong)
+
+
+def in_numpy_counts(task: TrainTask) -> ClientUpdate:
+    counts = {"epochs": np.int64(task.epochs), "num_examples": np.int64(3)}
+    return replace(toy.toy_train(task), **counts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("train", [without_round, from_another_version, in_numpy_counts])
+def test_what_a_client_says_reaches_the_server_unchanged_from_any_worker(train: Train) -> None:
+    digests = {
+        play(Server(toy.toy_initial(), rules.asyncfeded()), make_workers(train, n, toy.SIZE))[1]
+        for n in (1, 2)
+    }
+    assert len(digests) == 1
+
+
+def writing(task: TrainTask) -> ClientUpdate:
+    task.parameters[0] = 1
+    return toy.toy_train(task)
+
+
+def returning_nothing(task: TrainTask) -> ClientUpdate:
+    return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [(writing, "read-only"), (returning_nothing, "must return a ClientUpdate")],
+)
+def test_training_that_breaks_its_word_is_stopped(train: Train, message: str, workers: int) -> None:
+    server = Server(toy.toy_initial(), rules.asyncfeded())
+    with pytest.raises(TrainingError, match=message):
+        play(server, make_workers(train, workers, toy.SIZE))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_leaver_s_failing_training_concerns_nobody(workers: int) -> None:
+    # client-2's first round takes more than a second.
+    memberships = [*EVERYBODY[:2], Membership("client-2", leave_seconds=0.5)]
+    server = Server(toy.toy_initial(), rules.asyncfeded())
+    pool = make_workers(failing, workers, toy.SIZE)
+    play(server, pool, seconds=5.0, suspension=0.0, memberships=memberships)
+    assert server.accepted > 5
+
+
+def parent_of_workers(connection: Connection) -> None:
+    pool = WorkerPool(toy.toy_train, 2, toy.SIZE)
+    connection.send([process.pid for process in pool._processes])
+    time.sleep(60)
+
+
+def is_running(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().split()[2] != "Z"
+
+
+def test_workers_end_with_their_parent_however_it_ends() -> None:
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = context.Process(target=parent_of_workers, args=(sender,))
+    parent.start()
+    workers = receiver.recv()
+    parent.kill()
+    parent.join()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and any(map(is_running, workers)):
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))

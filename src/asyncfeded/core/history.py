@@ -16,6 +16,9 @@ from asyncfeded.core.vectors import Vector
 
 Keep = Literal["leased", "everything"]
 
+SPARE_BUFFERS = 2
+"""How many buffers of dropped versions are kept: an update frees two at most and takes one."""
+
 
 class VersionHistory:
     """Versions by number, with leases.
@@ -82,5 +85,5 @@ class VersionHistory:
         unseen = sys.getrefcount(self._buffers[version]) == 2
         buffer = self._buffers.pop(version)
         del self._leases[version]
-        if unseen and len(self._free) <= len(self._buffers):
+        if unseen and len(self._free) < SPARE_BUFFERS:
             self._free.append(buffer)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from asyncfeded.core.errors import SettingError
 
@@ -42,19 +41,18 @@ def as_examples(dataset: Any) -> TensorExamples:
         # clone: torch's own memory is aligned alike everywhere, NumPy's is not
         x, y = (torch.as_tensor(part).clone() for part in dataset)
         return TensorExamples(x, y)
-    if isinstance(dataset, Dataset) or (
-        not isinstance(dataset, Tensor | np.ndarray) and hasattr(dataset, "__getitem__")
-    ):
-        pairs = [dataset[index] for index in range(len(dataset))]
-        if pairs:
-            x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])
-            y = torch.stack([torch.as_tensor(pair[1]) for pair in pairs])
-            return TensorExamples(x, y)
+    readable = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
+    if not readable or isinstance(dataset, Tensor | np.ndarray):
+        raise SettingError(
+            "a data set must be a torch Dataset of (input, target) or a pair (inputs, targets); "
+            f"given {type(dataset).__name__}"
+        )
+    pairs = [dataset[index] for index in range(len(dataset))]
+    if not pairs:
         raise SettingError("a data set must have at least one example; given none")
-    raise SettingError(
-        "a data set must be a torch Dataset of (input, target) or a pair (inputs, targets); "
-        f"given {type(dataset).__name__}"
-    )
+    x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])
+    y = torch.stack([torch.as_tensor(pair[1]) for pair in pairs])
+    return TensorExamples(x, y)
 
 
 def join(parts: list[TensorExamples]) -> TensorExamples:

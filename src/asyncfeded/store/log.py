@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+from asyncfeded.core.errors import FileError
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
 
 
@@ -18,7 +19,10 @@ class EventLog:
 
     def __init__(self, path: Path | None = None) -> None:
         self._digest = sha256()
-        self._file = None if path is None else path.open("wb")
+        try:
+            self._file = None if path is None else path.open("wb")
+        except OSError as error:
+            raise FileError(f"log {str(path)!r} cannot be written: {error.strerror}") from None
 
     def write(self, event: Event) -> None:
         """Add an event."""
