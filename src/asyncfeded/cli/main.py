@@ -56,7 +56,7 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
       asyncfeded run --rule asyncfeded --gamma-bar 1 --kappa 0.5 --rounding carry
       asyncfeded run --rule fedbuff --buffer-size 5 --clients 50 --out runs/fedbuff
       asyncfeded run --rule fedavg --leave client-3@60 --workers 2
-      asyncfeded run --config paper.toml --seed 1
+      asyncfeded run --config my.toml --seed 1
     """
     settings = run_settings(given_values(options, config))
     settings = _with_folder(
