@@ -89,4 +89,4 @@ class Result:
         """Draw accuracy over time to an image file."""
         seconds = [point.seconds for point in self.curve]
         accuracy = [point.accuracy for point in self.curve]
-        plots.accuracy_over_time(path, seconds, accuracy, title)
+        plots.accuracy_over_time(path, seconds, accuracy, title or str(self.settings["rule"]))

@@ -12,6 +12,8 @@ from matplotlib.ticker import PercentFormatter
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
 DPI = 150
+SMOOTHED_FROM = 60
+"""Fewer points show their own course; a mean of five would blur it."""
 
 
 def accuracy_over_time(
@@ -21,7 +23,7 @@ def accuracy_over_time(
     figure, axes = _axes(title)
     raw = np.asarray(accuracy, dtype=float)
     axes.plot(seconds, raw, color=COLOURS[0], linewidth=1.8, label="measured")
-    if len(raw) >= 20:
+    if len(raw) >= SMOOTHED_FROM:
         axes.plot(seconds, smoothed(raw, 5), color="0.35", linestyle=":", label="mean of 5")
     axes.legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=DPI)
