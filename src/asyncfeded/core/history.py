@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from asyncfeded.core.errors import SettingError, VersionError
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, read_only
 
 Keep = Literal["leased", "everything"]
 
@@ -44,13 +44,11 @@ class VersionHistory:
     def __getitem__(self, version: int) -> Vector:
         """The parameters of a version, as a read-only view."""
         try:
-            view = self._buffers[version].view()
+            return read_only(self._buffers[version])
         except KeyError:
             raise VersionError(
                 f"version {version} is not stored; it was dropped with its last lease"
             ) from None
-        view.flags.writeable = False
-        return view
 
     def empty_buffer(self, size: int) -> Vector:
         """Memory for the next version: of a dropped version where there is one."""

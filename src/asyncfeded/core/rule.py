@@ -20,9 +20,11 @@ one test with numbers worked by hand.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from asyncfeded.core import vectors
+from asyncfeded.core.errors import RuleError
 from asyncfeded.core.messages import Refusal
 from asyncfeded.core.vectors import Vector
 
@@ -39,6 +41,10 @@ class Work:
 
     epochs: float
     proximal_mu: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.epochs) and self.epochs >= 1):
+            raise RuleError(f"a rule must ask for at least 1 epoch; it asked for {self.epochs}")
 
 
 @dataclass(frozen=True)

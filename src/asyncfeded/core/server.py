@@ -16,9 +16,10 @@ from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Rule, Step, Work
+from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Rule, Step
+from asyncfeded.core.statistics import relative_to_current
 from asyncfeded.core.validation import content_fault
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, read_only
 
 
 class Server:
@@ -177,11 +178,11 @@ class Server:
         """Ask the guards and then the rule; a guard's no is the answer."""
         delta, base, current = update.delta, self._history[update.version], self.parameters
         if self._trained < self._size:
-            delta, base = self._with_fresh_statistics(delta, base, current)
+            delta, base = relative_to_current(delta, base, current, self._trained)
         arrival = Arrival(
             client_id=update.client_id,
-            delta=_read_only(delta),
-            base=_read_only(base),
+            delta=read_only(delta),
+            base=read_only(base),
             current=current,
             lag=lag,
             num_examples=update.num_examples,
@@ -193,23 +194,8 @@ class Server:
             if (reason := guard(arrival)) is not None:
                 return reason
         decision = self.rule.on_update(self._state, arrival)
-        self._check_work(decision.work)
         self._check_step(decision.step)
         return decision
-
-    def _with_fresh_statistics(
-        self, delta: Vector, base: Vector, current: Vector
-    ) -> tuple[Vector, Vector]:
-        """Express the untrained part of an update relative to the current model.
-
-        base + Δ stays the client's own value, so that any rule's step of weight w ≤ 1 gives
-        (1 − w) · current + w · client's.
-        """
-        delta, base = delta.copy(), base.copy()
-        statistics = slice(self._trained, None)
-        delta[statistics] += base[statistics] - current[statistics]
-        base[statistics] = current[statistics]
-        return delta, base
 
     def _take(self, step: Step | None) -> bool:
         """Make x_t + scale · direction the next version, unless it is not finite."""
@@ -247,12 +233,6 @@ class Server:
         step_taken = self._take(end.step)
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
-
-    def _check_work(self, work: Work) -> None:
-        if not (math.isfinite(work.epochs) and work.epochs >= 1):
-            raise RuleError(
-                f"rule {self.rule.name!r} asked for {work.epochs} epochs; the least is 1"
-            )
 
     def _check_step(self, step: Step | None) -> None:
         if step is not None and step.direction.shape != (self._size,):
@@ -300,9 +280,3 @@ class Server:
             delta_norm=delta_norm,
             next_task=next_task,
         )
-
-
-def _read_only(vector: Vector) -> Vector:
-    view = vector.view()
-    view.flags.writeable = False
-    return view

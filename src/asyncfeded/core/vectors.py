@@ -69,3 +69,10 @@ def add_scaled(start: Vector, scale: float, direction: Vector, out: Vector) -> N
 def all_finite(vector: Vector) -> bool:
     """Whether no element is NaN or infinite."""
     return bool(np.isfinite(vector).all())
+
+
+def read_only(vector: Vector) -> Vector:
+    """The same memory as a view that cannot be written to."""
+    view = vector.view()
+    view.flags.writeable = False
+    return view

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from asyncfeded.core.errors import SettingError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, read_only
 
 Key = tuple[str, int]
 
@@ -209,10 +209,13 @@ def _work(
 
 
 def _carry_out(train: Train, order: _Order, slot: Vector) -> _Report:
-    parameters = slot.view()
-    parameters.flags.writeable = False
     task = TrainTask(
-        order.client_id, order.version, parameters, order.epochs, order.round, order.proximal_mu
+        order.client_id,
+        order.version,
+        read_only(slot),
+        order.epochs,
+        order.round,
+        order.proximal_mu,
     )
     try:
         update = _trained(train, task)
