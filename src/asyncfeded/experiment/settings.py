@@ -126,16 +126,14 @@ def read_config(path: Path) -> dict[str, Any]:
 def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part settings from hyperparameters; refuse what is neither."""
     known, of_rules = setting_names(), all_hyperparameters()
-    plain, given = {}, {}
+    plain: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, value in values.items():
+        if name not in known and name not in of_rules:
+            raise SettingError(_unknown("setting", name, [*known, *of_rules]))
         if isinstance(value, bool):
             raise SettingError(f"{name} must be a number or a text; given {str(value).lower()}")
-        if name in known:
-            plain[name] = value
-        elif name in of_rules:
-            given[name] = value
-        else:
-            raise SettingError(_unknown("setting", name, [*known, *of_rules]))
+        (plain if name in known else given)[name] = value
     return plain, given
 
 
@@ -148,7 +146,7 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
         limit = problem["msg"].replace("Input should be", "must be")
         about = RunSettings.model_fields[name].description
         raise SettingError(f"{name} {limit}; given {problem['input']!r} ({about})") from None
-    if settings.out is not None and values["out"] in ("", b""):
+    if values.get("out") == "":
         raise SettingError("out must be the path of a folder; given an empty text")
     _ = settings.memberships
     return settings

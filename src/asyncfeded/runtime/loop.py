@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-
-import numpy as np
+from typing import Any
 
 from asyncfeded.core.server import Server
+from asyncfeded.core.validation import is_count
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal, Transport
@@ -90,9 +90,9 @@ class _Measurements:
         yield Evaluated(seconds, version, self._known[1].accuracy, self._known[1].loss)
 
 
-def _count(value: object) -> int | None:
+def _count(value: Any) -> int | None:
     """A whole number of a client's, who may have sent anything, as one that can be recorded."""
-    return int(value) if isinstance(value, int | np.integer) else None
+    return int(value) if is_count(value) else None
 
 
 def _digest(server: Server) -> str:

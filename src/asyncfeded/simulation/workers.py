@@ -1,8 +1,8 @@
 """Where training happens: in this process when it is due, or ahead of time in others.
 
 The pool is made of pipes and shared memory rather than `concurrent.futures`, whose executor takes
-ten times as long to hand over a task (0.3 ms, as much as a step of a small model) and cannot
-prefer the task that is due first.
+about as long to hand over a task as a small model takes for a step, and cannot prefer the task
+that is due first.
 """
 
 import heapq
