@@ -195,6 +195,8 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A test run in the background may have been told to ignore interrupts; this one is not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = tmp_path / "events.jsonl"
     deadline = time.monotonic() + 60

@@ -140,7 +140,7 @@ class WorkerPool:
     def close(self) -> None:
         """Stop the workers, whatever they are doing."""
         for process in self._processes:
-            process.terminate()
+            process.kill()
         for process in self._processes:
             process.join()
         self._selector.close()
