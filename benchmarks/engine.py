@@ -1,10 +1,10 @@
 """What the engine costs, as ratios measured in one run.
 
-    python benchmarks/engine.py [--seconds 6] [--repeats 12]
+    python benchmarks/engine.py [--task synthetic-1-1] [--seconds 6] [--repeats 12]
 
-One workload, AsyncFedED on Synthetic-1-1 with the paper's settings, is carried out in turn by
+One workload, AsyncFedED on a task with the paper's settings, is carried out in turn by
 
-    engine, 1 worker     all in this process; training is timed apart from the rest
+    engine, 1 worker     all in this process; training and evaluation are timed apart
     engine, 2 workers    look-ahead training on two processes
     plain loop           the same rounds in the same order, in eager PyTorch as a tutorial has it:
                          nn.Module, torch.optim.SGD, a shuffled index per epoch, every version kept
@@ -28,8 +28,8 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from asyncfeded import randomness
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.server import Server
-from asyncfeded.data.federated import FederatedData
-from asyncfeded.experiment.tasks import Task, find_task
+from asyncfeded.core.vectors import Vector
+from asyncfeded.experiment.tasks import DataChoice, Task, find_task
 from asyncfeded.learning.datasets import TensorExamples, as_examples, join
 from asyncfeded.learning.evaluation import Evaluator
 from asyncfeded.learning.reproducible import reproducible
@@ -72,6 +72,20 @@ class Assignment(NamedTuple):
     round: int
 
 
+class TimedEvaluator:
+    """An evaluator that adds up the time spent in it."""
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate = evaluate
+        self.seconds = 0.0
+
+    def __call__(self, parameters: Vector) -> Evaluation:
+        started = time.perf_counter()
+        evaluation = Evaluation(*self._evaluate(parameters))
+        self.seconds += time.perf_counter() - started
+        return evaluation
+
+
 class TimedTrainer:
     """A trainer that adds up the time spent in it, and notes the tasks it was given."""
 
@@ -88,42 +102,51 @@ class TimedTrainer:
         return update
 
 
-class Workload:
-    """AsyncFedED on Synthetic-1-1 at P = 0.1 for so many virtual seconds."""
+class EngineTimes(NamedTuple):
+    """What a run of the engine took; the parts are known for one worker only."""
 
-    def __init__(self, seconds: float) -> None:
+    wall: float
+    training: float
+    evaluation: float
+    tasks: list[Assignment]
+    digest: str
+
+
+class Workload:
+    """AsyncFedED on a task at P = 0.1 for so many virtual seconds."""
+
+    def __init__(self, task: str, seconds: float) -> None:
         self.seconds = seconds
-        self.task: Task = find_task("synthetic-1-1")
-        self.data: FederatedData = self.task.make_data(10, 1)
-        self.train = {n: as_examples((e.x, e.y)) for n, e in self.data.train.items()}
-        self.test = join([as_examples((e.x, e.y)) for e in self.data.test.values()])
+        self.task: Task = find_task(task)
+        self.settings = self.task.rule_settings["asyncfeded"]
+        data = self.task.make_data(DataChoice(clients=10, seed=1))
+        self.train = {n: as_examples((e.x, e.y)) for n, e in data.train.items()}
+        self.tests = {n: as_examples((e.x, e.y)) for n, e in data.test.items()}
+        self.test = join(list(self.tests.values()))
 
     def module(self) -> nn.Module:
         with reproducible(randomness.key(0, "initial-model")):
-            return self.task.make_module()
+            return self.task.make_module(self.task.widths)
 
-    def engine(self, workers: int) -> tuple[float, TimedTrainer, str]:
-        """Wall seconds, the trainer with its times (one worker only), and the log's digest."""
+    def engine(self, workers: int) -> EngineTimes:
         trainer = TorchTrainer(self.module(), self.train, self.task.training)
         timed = TimedTrainer(trainer)
-        evaluate = Evaluator(self.module(), self.test)
-        server = Server(trainer.initial, asyncfeded())
+        evaluate = TimedEvaluator(Evaluator(self.module(), self.tests))
+        server = Server(trainer.initial, asyncfeded(**self.settings))
         devices = DeviceModel(
-            paper_devices("paper-synthetic", list(self.train)),
+            paper_devices(self.task.paper_devices, list(self.train)),
             suspension=0.1,
             bytes_per_second=BYTES_PER_SECOND,
         )
         log = EventLog()
         started = time.perf_counter()
-        transport = VirtualTransport(
-            devices,
-            make_workers(timed if workers == 1 else trainer, workers, trainer.initial.size),
-            [Membership(name) for name in self.train],
-            self.seconds,
-        )
-        for event in run(server, transport, self.seconds, lambda p: Evaluation(*evaluate(p))):
+        pool = make_workers(timed, workers, trainer.initial.size, evaluate)
+        members = [Membership(name) for name in self.train]
+        transport = VirtualTransport(devices, pool, members, self.seconds)
+        for event in run(server, transport, self.seconds, pool.evaluate):
             log.write(event)
-        return time.perf_counter() - started, timed, log.sha256
+        wall = time.perf_counter() - started
+        return EngineTimes(wall, timed.seconds, evaluate.seconds, timed.tasks, log.sha256)
 
     def plain_loop(self, tasks: list[Assignment]) -> float:
         """Wall seconds of the same training, aggregation and evaluation in plain PyTorch."""
@@ -146,7 +169,8 @@ class Workload:
                 delta = parameters_to_vector(parameters) - base
                 staleness = torch.linalg.vector_norm(versions[-1] - base)
                 staleness = staleness / torch.linalg.vector_norm(delta)
-                versions.append(versions[-1] + 5.0 / (staleness.item() + 5.0) * delta)
+                scale = self.settings["lam"] / (staleness.item() + self.settings["eps"])
+                versions.append(versions[-1] + scale * delta)
                 if count % every == 0:
                     vector_to_parameters(versions[-1], parameters)
                     (module(self.test.x).argmax(dim=1) == self.test.y).double().mean().item()
@@ -178,34 +202,39 @@ def spread(values: list[float], form: Callable[[float], str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--task", default="synthetic-1-1", help="also femnist-standin, shakespeare-standin, …"
+    )
     parser.add_argument("--seconds", type=float, default=6.0, help="virtual seconds per run")
     parser.add_argument("--repeats", type=int, default=12)
     arguments = parser.parse_args()
-    workload = Workload(arguments.seconds)
+    workload = Workload(arguments.task, arguments.seconds)
     workload.engine(workers=1)  # warm up
-    overheads, speedups, limits, against_plain, rates = [], [], [], [], []
+    overheads, evaluations, speedups, limits, against_plain, rates = [], [], [], [], [], []
     trainer = TorchTrainer(workload.module(), workload.train, workload.task.training)
     digests = set()
     for _ in range(arguments.repeats):
-        one, trained, digest_one = workload.engine(workers=1)
-        two, _, digest_two = workload.engine(workers=2)
+        one = workload.engine(workers=1)
+        two = workload.engine(workers=2)
         limits.append(machine_scaling(trainer))
-        plain = workload.plain_loop(trained.tasks)
-        digests |= {digest_one, digest_two}
-        overheads.append((one - trained.seconds) / one)
-        speedups.append(one / two)
-        against_plain.append(plain / one)
-        rates.append(len(trained.tasks) / one)
-    ratio = "{:.2f} ×".format
+        plain = workload.plain_loop(one.tasks)
+        digests |= {one.digest, two.digest}
+        overheads.append((one.wall - one.training - one.evaluation) / one.wall)
+        evaluations.append(one.evaluation / one.wall)
+        speedups.append(one.wall / two.wall)
+        against_plain.append(plain / one.wall)
+        rates.append(len(one.tasks) / one.wall)
+    ratio, percent = "{:.2f} ×".format, "{:.1%}".format
     print(
-        f"AsyncFedED, Synthetic-1-1, {arguments.seconds:g} virtual s, {len(trained.tasks)} updates"
+        f"AsyncFedED, {arguments.task}, {arguments.seconds:g} virtual s, {len(one.tasks)} updates"
     )
     print("                                    median  (range over repeats)")
-    print(f"engine overhead, 1 worker           {spread(overheads, '{:.1%}'.format)}")
+    print(f"engine overhead, 1 worker           {spread(overheads, percent)}")
+    print(f"evaluation, 1 worker                {spread(evaluations, percent)}")
     print(f"2 workers against 1                 {spread(speedups, ratio)}")
     print(f"  two processes sharing nothing     {spread(limits, ratio)}")
     print(f"1 worker against the plain loop     {spread(against_plain, ratio)}")
-    print(f"updates/s with 1 worker             {spread(rates, '{:.0f}'.format)}")
+    print(f"updates/s with 1 worker             {spread(rates, '{:.1f}'.format)}")
     print(f"logs of all runs identical          {'yes' if len(digests) == 1 else 'NO'}")
 
 

@@ -15,7 +15,7 @@ ALLOWED = {
     "guards": {"core"},
     "runtime": {"core"},
     "learning": {"core", "randomness"},
-    "data": set(),
+    "data": {"core", "randomness"},
     "report": set(),
     "store": {"core", "runtime"},
     "simulation": {"core", "runtime", "randomness"},

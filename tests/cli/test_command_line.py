@@ -115,7 +115,7 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--clients", "0"], "clients must be greater than or equal to 1; given '0'"),
     (["--initial-epochs", "0"], "initial_epochs must be at least 1; given 0"),
     (["--rule", "fedagv"], "did you mean 'fedavg'?"),
-    (["--task", "mnist"], "task must be 'synthetic-α-β', such as 'synthetic-1-1'; given 'mnist'"),
+    (["--task", "mnist"], "or 'synthetic-α-β', such as 'synthetic-1-1'; given 'mnist'"),
     (["--config", "missing.toml"], "'missing.toml' cannot be read: No such file"),
     (["--config", "bad.toml"], "'bad.toml' is not TOML"),
     (["--config", "typo.toml"], "unknown setting 'suspention': did you mean 'suspension'?"),

@@ -11,7 +11,7 @@ def test_accuracy_and_loss_worked_by_hand() -> None:
     # Scores (x, 0) for x = 2, −2, 1: classes 0, 1, 0. Targets 0, 1, 1: two of three are right.
     module = nn.Linear(1, 2, bias=False)
     data = TensorExamples(torch.tensor([[2.0], [-2.0], [1.0]]), torch.tensor([0, 1, 1]))
-    evaluate = Evaluator(module, data, batch_size=2)
+    evaluate = Evaluator(module, {"all": data}, batch_size=2)
     accuracy, loss = evaluate(torch.tensor([1.0, 0.0]).numpy())
     assert accuracy == pytest.approx(2 / 3)
     # ln(1 + e^−2), twice, and ln(1 + e^1).
@@ -21,7 +21,7 @@ def test_accuracy_and_loss_worked_by_hand() -> None:
 def test_evaluation_uses_running_statistics_and_changes_none() -> None:
     module = nn.Sequential(nn.BatchNorm1d(2))
     data = TensorExamples(torch.randn(10, 2) + 5, torch.zeros(10, dtype=torch.long))
-    evaluate = Evaluator(module, data)
+    evaluate = Evaluator(module, {"all": data})
     parameters = torch.cat([p.reshape(-1).float() for p in module.state_dict().values()]).numpy()
     assert evaluate(parameters) == evaluate(parameters)
     assert module.state_dict()["0.running_mean"].tolist() == [0, 0]
@@ -36,7 +36,7 @@ def test_every_answer_of_an_example_counts() -> None:
     # Two classes at two places: scores (examples, classes, places), targets (examples, places).
     scores = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
     data = TensorExamples(scores, torch.tensor([[0, 0]]))
-    accuracy, _ = Evaluator(Scaled(1, 1, bias=False), data)(torch.ones(1).numpy())
+    accuracy, _ = Evaluator(Scaled(1, 1, bias=False), {"all": data})(torch.ones(1).numpy())
     assert accuracy == 0.5
 
 
@@ -44,10 +44,25 @@ def test_outputs_that_are_no_scores_need_a_measure_of_their_own() -> None:
     data = TensorExamples(torch.ones(4, 1), torch.tensor([[1.0], [2.0], [1.1], [0.0]]))
     mse = nn.functional.mse_loss
     weights = torch.ones(1).numpy()
-    without = Evaluator(nn.Linear(1, 1, bias=False), data, mse)
+    without = Evaluator(nn.Linear(1, 1, bias=False), {"all": data}, mse)
     with pytest.raises(SettingError, match=r"given \(4, 1\) and \(4, 1\): pass correct="):
         without(weights)
     near = Evaluator(
-        nn.Linear(1, 1, bias=False), data, mse, correct=lambda out, y: (out - y).abs() < 0.2
+        nn.Linear(1, 1, bias=False),
+        {"all": data},
+        mse,
+        correct=lambda out, y: (out - y).abs() < 0.2,
     )
     assert near(weights)[0] == 0.5
+
+
+def test_every_client_is_measured_on_its_own_and_all_together() -> None:
+    # Scores (x, 0): class 0 for x > 0. Client a has one right of one, client b one right of three.
+    parts = {
+        "a": TensorExamples(torch.tensor([[2.0]]), torch.tensor([0])),
+        "b": TensorExamples(torch.tensor([[2.0], [1.0], [-1.0]]), torch.tensor([1, 0, 0])),
+    }
+    evaluate = Evaluator(nn.Linear(1, 2, bias=False), parts)
+    weights = torch.tensor([1.0, 0.0]).numpy()
+    assert evaluate.of_each(weights) == {"a": 1.0, "b": pytest.approx(1 / 3)}
+    assert evaluate(weights)[0] == 0.5

@@ -3,7 +3,7 @@
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Evaluated, Finished, Joined, Left, Received, Started
-from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.loop import Evaluation, Pending, run
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
 from builders import answer, vector
 
@@ -52,16 +52,34 @@ def test_the_loop_passes_tasks_on_and_tells_what_happened() -> None:
 def test_the_model_is_measured_at_the_interval_and_once_per_version() -> None:
     measured = []
 
-    def evaluate(parameters: Vector) -> Evaluation:
-        measured.append(parameters[0])
-        return Evaluation(accuracy=float(parameters[0]), loss=0.0)
+    def evaluate(parameters: Vector, seconds: float) -> Pending:
+        measured.append((seconds, float(parameters[0])))
+        return lambda: Evaluation(accuracy=float(parameters[0]), loss=0.0)
 
     server = Server(vector(0), rules.asyncfeded(lam=1, eps=1))
     events = run(server, Scripted([1.0, 3.0]), 7.0, evaluate, evaluate_every=2.0)
     points = [(e.seconds, e.version, e.accuracy) for e in events if isinstance(e, Evaluated)]
     # Updates at 1 and 3: the model is 0, then 1, then 2. The last point is the end of the run.
     assert points[:4] == [(0.0, 1, 0.0), (2.0, 2, 1.0), (4.0, 3, 2.0), (6.0, 3, 2.0)]
-    assert measured == [0.0, 1.0, 2.0]
+    assert measured == [(0.0, 0.0), (2.0, 1.0), (4.0, 2.0)]
+
+
+def test_a_run_goes_on_while_an_evaluation_is_made() -> None:
+    happened = []
+
+    def evaluate(parameters: Vector, seconds: float) -> Pending:
+        happened.append(f"begun {seconds:g}")
+        return lambda: Evaluation(accuracy=0.5, loss=0.0)
+
+    server = Server(vector(0), rules.asyncfeded())
+    for event in run(server, Scripted([1.0, 3.0]), 4.0, evaluate, evaluate_every=2.0):
+        if isinstance(event, Received | Evaluated):
+            happened.append(f"{type(event).__name__} {event.seconds:g}")
+    # The evaluation of 0 is waited for at 2, when the update of 1 has long been folded in.
+    assert happened == [
+        *("begun 0", "Received 1", "Evaluated 0", "begun 2"),
+        *("Received 3", "Evaluated 2", "begun 4", "Evaluated 4"),
+    ]
 
 
 def test_the_end_of_a_run_is_measured_whether_or_not_it_is_at_the_interval() -> None:
@@ -69,7 +87,7 @@ def test_the_end_of_a_run_is_measured_whether_or_not_it_is_at_the_interval() -> 
         server = Server(vector(0), rules.asyncfeded())
         transport = Scripted([1.0])
         transport._leave = None
-        events = run(server, transport, seconds, lambda _: Evaluation(0.5, 1.0), 2.0)
+        events = run(server, transport, seconds, lambda *_: lambda: Evaluation(0.5, 1.0), 2.0)
         assert [e.seconds for e in events if isinstance(e, Evaluated)] == expected
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
+from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
-from asyncfeded.cli.progress import RunProgress
+from asyncfeded.cli.progress import RunProgress, make_console
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
-from asyncfeded.experiment.run import check, prepare_folders, run_experiment
+from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.tables import mean_and_spread, table
@@ -40,7 +40,11 @@ def cli() -> None:
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
     asyncfeded compare --seconds 60                    the five rules of the paper
+    asyncfeded data list                               the data sets that are there
     """
+
+
+cli.add_command(data)
 
 
 @cli.command(cls=GroupedCommand)
@@ -62,12 +66,13 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
     settings = _with_folder(
         settings, f"{settings.task}-{settings.rule}-seed{settings.seed}", options
     )
-    console = _console()
+    console = make_console()
     check(settings)
+    examples = load_data(settings)
     assert settings.out is not None
     prepare_folders([settings.out], overwrite)
     with RunProgress(console, settings.rule, settings.seconds) as progress:
-        result = run_experiment(settings, progress)
+        result = run_experiment(settings, progress, examples)
     for name, value in result.summary().items():
         if name not in ("settings", "package_version"):
             console.print(f"{name:<15} {_shown(value)}", soft_wrap=True, highlight=False)
@@ -96,28 +101,24 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     assert folder is not None
     for settings in every:
         check(settings)
+    examples = load_data(first)
     every = [
         settings.model_copy(update={"out": folder / settings.rule / f"seed-{settings.seed}"})
         for settings in every
     ]
     prepare_folders([folder, *(settings.out for settings in every if settings.out)], overwrite)
-    console = _console()
+    console = make_console()
     comparison = Comparison()
     for settings in every:
         label = f"{settings.rule:<19} seed {settings.seed}"
         with RunProgress(console, label, settings.seconds) as progress:
-            comparison.add(settings.rule, run_experiment(settings, progress))
+            comparison.add(settings.rule, run_experiment(settings, progress, examples))
     title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
     comparison.write(folder, title)
     headings = ["rule", "max accuracy", "90 % of it after", "updates", "refused"]
     rows = [_row(figures) for figures in comparison.table()]
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
     console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True, highlight=False)
-
-
-def _console() -> Console:
-    """The terminal, or a file or pipe whose lines need no terminal's width."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 def _with_folder(settings: RunSettings, name: str, given: object) -> RunSettings:

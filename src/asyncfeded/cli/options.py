@@ -16,7 +16,8 @@ from asyncfeded.experiment.settings import RunSettings, read_config, setting_nam
 Command = Callable[..., None]
 
 GROUPS = {
-    "What is run": ("task", "rule", "seconds", "clients", "seed", "data_seed"),
+    "What is run": ("task", "rule", "seconds", "clients", "seed", "widths"),
+    "The data": ("data_dir", "data_seed", "min_examples", "max_examples"),
     "The clients' devices": ("suspension", "devices", "join", "leave"),
     "The clients' training": (
         "learning_rate",
@@ -31,7 +32,10 @@ GROUPS = {
 }
 
 
-TASK_DEFAULTS = ("learning_rate", "momentum", "decay", "batch_size")
+TASK_DEFAULTS = (
+    *("learning_rate", "momentum", "decay", "batch_size"),
+    *("widths", "min_examples", "max_examples"),
+)
 
 
 class GroupedCommand(click.Command):

@@ -1,5 +1,6 @@
 """What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
 
+import sys
 import time
 from collections import deque
 from statistics import median
@@ -17,6 +18,11 @@ LONGEST_SILENCE_SECONDS = 15
 RECENT_UPDATES = 50
 WIDTH_WITH_A_BAR = 115
 REDRAWS_PER_SECOND = 8
+
+
+def make_console() -> Console:
+    """The terminal, or a file or pipe whose lines need no terminal's width."""
+    return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 class RunProgress:
@@ -59,7 +65,7 @@ class RunProgress:
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and show it if it is time to."""
-        self._virtual = event.seconds
+        self._virtual = max(self._virtual, event.seconds)  # evaluations come a little late
         match event:
             case Joined():
                 self._epochs[event.client_id] = event.epochs

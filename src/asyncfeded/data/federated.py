@@ -1,11 +1,17 @@
 """What every data set looks like to the rest: arrays of examples and labels per client."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import SettingError
+
+TEST_SHARE = 0.1
+"""The share of a client's examples that is held out for testing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +24,48 @@ class Examples:
     def __len__(self) -> int:
         return len(self.y)
 
+    def take(self, indices: npt.NDArray[np.int64]) -> "Examples":
+        """Those at these places, in this order."""
+        return Examples(self.x[indices], self.y[indices])
+
 
 @dataclass(frozen=True, slots=True)
 class FederatedData:
-    """A data set in parts: the training and the test examples of every client."""
+    """A data set in parts: the training and the test examples of every client.
+
+    `sources` says whose data a client has, such as the name of a writer; generated data have none.
+    """
 
     name: str
     num_classes: int
     train: Mapping[str, Examples]
     test: Mapping[str, Examples]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def client_names(count: int) -> list[str]:
     """Names for so many clients: client-0, client-1 and so on."""
     return [f"client-{index}" for index in range(count)]
+
+
+def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: int) -> list[str]:
+    """Draw so many of those that have at least `minimum`; fewer are the first of more."""
+    eligible = sorted(name for name, size in sizes.items() if size >= minimum)
+    if len(eligible) < count:
+        raise SettingError(
+            f"clients must be at most {len(eligible)}, as many {what} have at least {minimum} "
+            f"examples; given {count}: lower clients or min_examples"
+        )
+    order = randomness.generator(seed, "choose", what).permutation(len(eligible))
+    return [eligible[index] for index in order[:count]]
+
+
+def largest_to_slowest(
+    names: Sequence[str], sizes: Mapping[str, int], round_seconds: Sequence[float]
+) -> list[str]:
+    """Order names so that whose round takes longest has the most data, and so on down."""
+    by_size = sorted(names, key=lambda name: (sizes[name], name))
+    ordered = [""] * len(names)
+    for name, place in zip(by_size, np.argsort(round_seconds, kind="stable"), strict=True):
+        ordered[place] = name
+    return ordered

@@ -15,10 +15,10 @@ from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.history import Keep, VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
-from asyncfeded.data.federated import client_names
-from asyncfeded.experiment.result import Result
+from asyncfeded.data.federated import TEST_SHARE, client_names
+from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.guards import bounded_staleness
-from asyncfeded.learning.datasets import TensorExamples, as_examples, join
+from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.evaluation import Correct, Evaluator, highest_score_is_right
 from asyncfeded.learning.trainer import (
     LocalTraining,
@@ -29,14 +29,15 @@ from asyncfeded.learning.trainer import (
 )
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Event
-from asyncfeded.runtime.loop import Evaluate, Evaluation, run
+from asyncfeded.runtime.loop import Evaluation, Measure, run
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
 from asyncfeded.simulation.transport import Membership, VirtualTransport
 from asyncfeded.simulation.workers import make_workers
 from asyncfeded.store.log import EventLog
 
-TEST_SHARE = 0.1
+WHOLE = "all clients"
+"""The name of a test set that belongs to no one client."""
 
 
 def federate(
@@ -66,17 +67,18 @@ def federate(
 
     A data set is a torch Dataset of (input, target) or a pair (inputs, targets) of tensors or
     arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
-    `test`, a tenth of every client's examples is held out. The module is left as the run has
-    trained it. Without `devices`, clients have log-normal speeds and as much work as data, and
-    hang between rounds with probability `suspension`. `correct` says which answers are right,
-    given the module's output and the targets; by default the class of the highest score.
+    `test`, a tenth of every client's examples is held out; `test` may be one data set, or one per
+    client by name, which also gives every client's own accuracy at the end. The module is left as
+    the run has trained it. Without `devices`, clients have log-normal speeds and as much work as
+    data, and hang between rounds with probability `suspension`. `correct` says which answers are
+    right, given the module's output and the targets; by default the class of the highest score.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     train, held_out = _clients(datasets, test, seed)
     trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
-    evaluator = _evaluator(Evaluator(deepcopy(module), held_out, loss, correct))
+    evaluator = Evaluator(deepcopy(module), held_out, loss, correct)
     server = Server(
         trainer.initial,
         rule,
@@ -101,10 +103,10 @@ def federate(
     started = time.perf_counter()
     with (
         EventLog(log) as event_log,
-        closing(make_workers(trainer, workers, trainer.schema.size)) as pool,
+        closing(make_workers(trainer, workers, trainer.schema.size, _measure(evaluator))) as pool,
     ):
         transport = VirtualTransport(devices, pool, memberships, seconds)
-        for event in run(server, transport, seconds, evaluator, evaluate_every):
+        for event in run(server, transport, seconds, pool.evaluate, evaluate_every):
             event_log.write(event)
             result.add(event)
             if on_event is not None:
@@ -112,24 +114,33 @@ def federate(
         result.log_sha256 = event_log.sha256
     result.wall_seconds = time.perf_counter() - started
     trainer.load(server.parameters)
+    for name, examples in train.items():
+        result.clients.setdefault(name, ClientFigures()).examples = len(examples)
+    if set(held_out) == set(train):
+        for name, accuracy in evaluator.of_each(server.parameters).items():
+            result.clients[name].accuracy = accuracy
     return result
 
 
-def _evaluator(measure: Evaluator) -> Evaluate:
-    return lambda parameters: Evaluation(*measure(parameters))
+def _measure(evaluator: Evaluator) -> Measure:
+    return lambda parameters: Evaluation(*evaluator(parameters))
 
 
 def _clients(
     datasets: Sequence[Any] | Mapping[str, Any], test: Any, seed: int
-) -> tuple[dict[str, TensorExamples], TensorExamples]:
-    """The training examples of every client, and the test examples of all."""
+) -> tuple[dict[str, TensorExamples], dict[str, TensorExamples]]:
+    """The training examples and the test examples of every client."""
     if not isinstance(datasets, Mapping):
         datasets = dict(zip(client_names(len(datasets)), datasets, strict=True))
     require(len(datasets) > 0, "datasets", "at least one data set", datasets)
     train = {name: as_examples(dataset) for name, dataset in datasets.items()}
+    if isinstance(test, Mapping):
+        for name in {*test} ^ {*train}:
+            raise SettingError(f"test must name the clients of datasets; {name!r} is in only one")
+        return train, {name: as_examples(test[name]) for name in train}
     if test is not None:
-        return train, as_examples(test)
-    held_out = []
+        return train, {WHOLE: as_examples(test)}
+    held_out = {}
     for name, examples in train.items():
         if len(examples) < 2:
             raise SettingError(
@@ -139,6 +150,6 @@ def _clients(
         order = randomness.generator(seed, "test-split", name).permutation(len(examples))
         indices = torch.from_numpy(order)
         count = max(1, round(TEST_SHARE * len(examples)))
-        held_out.append(TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]]))
+        held_out[name] = TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]])
         train[name] = TensorExamples(examples.x[indices[count:]], examples.y[indices[count:]])
-    return train, join(held_out)
+    return train, held_out

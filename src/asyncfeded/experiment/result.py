@@ -4,26 +4,40 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Received
 from asyncfeded.version import __version__
 
 
+@dataclass(slots=True)
+class ClientFigures:
+    """One client's part in a run: how often it was heard, and how the last model serves it."""
+
+    source: str = ""
+    examples: int = 0
+    updates: int = 0
+    accuracy: float | None = None
+
+
 @dataclass(slots=True, repr=False)
 class Result:
     """The measurements of one run, filled from its events.
 
-    `curve` has one (seconds, version, accuracy, loss) per evaluation.
+    `curve` has one (seconds, version, accuracy, loss) per evaluation, `clients` what each client
+    gave and got: asynchronous training favours fast clients, and these figures show how much.
     """
 
     settings: Mapping[str, Any]
     curve: list[Evaluated] = field(default_factory=list)
     updates: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    clients: dict[str, ClientFigures] = field(default_factory=dict)
     versions: int = 1
     log_sha256: str = ""
     wall_seconds: float = 0.0
@@ -36,6 +50,7 @@ class Result:
             case Received(receipt=receipt):
                 if receipt.reason is None:
                     self.updates += 1
+                    self.clients.setdefault(receipt.client_id, ClientFigures()).updates += 1
                 else:
                     self.rejected[receipt.reason.value] += 1
             case Finished():
@@ -56,6 +71,11 @@ class Result:
         reached = (p.seconds for p in self.curve if p.accuracy >= 0.9 * self.max_accuracy)
         return next(reached, None)
 
+    def client_accuracy(self, percentile: float) -> float | None:
+        """The accuracy that so many percent of the clients stay below with the last model."""
+        known = [c.accuracy for c in self.clients.values() if c.accuracy is not None]
+        return float(np.percentile(known, percentile)) if known else None
+
     def __repr__(self) -> str:
         best = "none" if self.max_accuracy is None else f"{self.max_accuracy:.4f}"
         return f"Result(max_accuracy={best}, updates={self.updates}, log={self.log_sha256[:12]}…)"
@@ -66,6 +86,8 @@ class Result:
             "max_accuracy": self.max_accuracy,
             "final_accuracy": self.curve[-1].accuracy if self.curve else None,
             "t90_seconds": self.t90_seconds,
+            "client_accuracy_p5": self.client_accuracy(5),
+            "client_accuracy_p95": self.client_accuracy(95),
             "versions": self.versions,
             "updates": self.updates,
             "rejected": dict(sorted(self.rejected.items())),
@@ -76,12 +98,16 @@ class Result:
         }
 
     def write(self, folder: Path, title: str) -> None:
-        """Write accuracy.csv and accuracy.png and, when all else is there, summary.json."""
+        """Write accuracy.csv, accuracy.png, clients.csv and, when all is there, summary.json."""
         with (folder / "accuracy.csv").open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["seconds", "version", "accuracy", "loss"])
             writer.writerows((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
         self.plot(folder / "accuracy.png", title)
+        with (folder / "clients.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["client", *(f.name for f in fields(ClientFigures))])
+            writer.writerows((name, *astuple(client)) for name, client in self.clients.items())
         text = json.dumps(self.summary(), indent=2, ensure_ascii=False)
         (folder / "summary.json").write_text(text + "\n")
 

@@ -15,8 +15,8 @@ from asyncfeded.experiment.federate import federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.settings import RunSettings
-from asyncfeded.experiment.tasks import Task, find_task
-from asyncfeded.learning.datasets import TensorExamples, as_examples, join
+from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task
+from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.trainer import LocalTraining
 from asyncfeded.runtime.events import Event
@@ -29,26 +29,32 @@ from asyncfeded.simulation.profiles import (
 )
 
 RESULT_FILES = (
-    *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png"),
+    *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
     *("compare.csv", "compare.png"),
 )
 
 
 def run_experiment(
-    settings: RunSettings, on_event: Callable[[Event], None] | None = None
+    settings: RunSettings,
+    on_event: Callable[[Event], None] | None = None,
+    data: FederatedData | None = None,
 ) -> Result:
-    """Carry out one run; write its files if the settings name a folder for them."""
+    """Carry out one run; write its files if the settings name a folder for them.
+
+    `data` are the settings' own, where they have been loaded already.
+    """
     task = find_task(settings.task)
     rule = task_rule(task, settings)
     training = _training(task, settings)
-    data = task.make_data(settings.clients, settings.data_seed)
-    module = _initial_module(task, settings.seed)
+    data = load_data(settings) if data is None else data
+    widths = settings.widths or task.widths
+    module = _initial_module(task, widths, settings.seed)
     train = {name: _tensors(examples) for name, examples in data.train.items()}
     result = federate(
         module,
         train,
         rule=rule,
-        test=join([_tensors(examples) for examples in data.test.values()]),
+        test={name: _tensors(examples) for name, examples in data.test.items()},
         seconds=settings.seconds,
         seed=settings.seed,
         workers=settings.workers,
@@ -63,9 +69,12 @@ def run_experiment(
         settings={
             **settings.model_dump(mode="json"),
             **asdict(training),
+            "widths": list(widths),
             "hyperparameters": dict(rule.settings),
         },
     )
+    for name, source in data.sources.items():
+        result.clients[name].source = source
     if settings.out is not None:
         result.write(settings.out, f"{data.name}, {rule.name}, P = {settings.suspension:g}")
     return result
@@ -79,16 +88,29 @@ def check(settings: RunSettings) -> None:
     _profile(task, settings)
 
 
+def load_data(settings: RunSettings) -> FederatedData:
+    """The data of a run."""
+    return find_task(settings.task).make_data(
+        DataChoice(
+            settings.clients,
+            settings.data_seed,
+            settings.min_examples,
+            settings.max_examples,
+            settings.data_dir,
+        )
+    )
+
+
 def task_rule(task: Task, settings: RunSettings) -> AnyRule:
     """The rule with the task's hyperparameters, and those given in their place."""
     chosen = {**task.rule_settings.get(settings.rule, {}), **settings.hyperparameters}
     return build_rule(settings.rule, chosen)
 
 
-def _initial_module(task: Task, seed: int) -> nn.Module:
+def _initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
     """The task's model, with initial weights that depend on the seed alone."""
     with reproducible(randomness.key(seed, "initial-model")):
-        return task.make_module()
+        return task.make_module(widths)
 
 
 def _training(task: Task, settings: RunSettings) -> LocalTraining:
@@ -100,8 +122,8 @@ def _profile(task: Task, settings: RunSettings) -> str:
     """The name of the devices to use; the paper's are for its own number of clients."""
     paper = task.paper_devices
     if settings.devices == "auto":
-        fits = paper is not None and settings.clients == len(PAPER_ROUND_SECONDS[paper])
-        return str(paper) if fits else "heterogeneous"
+        fits = settings.clients == len(PAPER_ROUND_SECONDS[paper])
+        return paper if fits else "heterogeneous"
     if settings.devices != "heterogeneous":
         paper_devices(settings.devices, client_names(settings.clients))
     return settings.devices

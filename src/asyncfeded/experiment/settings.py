@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data.federated import client_names
@@ -22,6 +22,16 @@ from asyncfeded.simulation.transport import Membership
 Devices = Literal["auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare"]
 
 
+def _from_text(value: object) -> object:
+    """Read numbers from a text such as 16,32."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+Widths = Annotated[
+    tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]], BeforeValidator(_from_text)
+]
+
+
 class RunSettings(BaseModel):
     """Everything that decides what a run does and how it is carried out.
 
@@ -30,7 +40,11 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    task: str = Field("synthetic-1-1", description="what is learned: synthetic-α-β")
+    task: str = Field(
+        "synthetic-1-1",
+        description="what is learned: synthetic-α-β, femnist, shakespeare, or without any data "
+        "femnist-standin, shakespeare-standin",
+    )
     rule: str = Field("asyncfeded", description="the aggregation rule")
     seconds: float = Field(300.0, gt=0, description="virtual seconds to run")
     clients: int = Field(10, ge=1, description="how many clients take part")
@@ -39,6 +53,14 @@ class RunSettings(BaseModel):
     )
     seed: int = Field(0, ge=0, description="the seed of everything but the data")
     data_seed: int = Field(1, ge=0, description="the seed of the data")
+    data_dir: Path | None = Field(
+        None, description="where data sets lie [default: ASYNCFEDED_DATA_DIR or a user folder]"
+    )
+    min_examples: int | None = Field(
+        None, ge=1, description="choose among clients with at least so many"
+    )
+    max_examples: int | None = Field(None, ge=2, description="cap on a client's examples")
+    widths: Widths | None = Field(None, description="of the model's layers, such as 16,32")
     devices: Devices = Field("auto", description="the machines; auto: the paper's if it has them")
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
     leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")

@@ -1,16 +1,23 @@
 """What can be trained: data, model and the paper's settings for them."""
 
+import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from platformdirs import user_data_path
 from torch import nn
 
-from asyncfeded.core.errors import SettingError
+from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.data import femnist, shakespeare
 from asyncfeded.data.federated import FederatedData
+from asyncfeded.data.glyphs import femnist_standin
 from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
-from asyncfeded.learning.models import mlp
+from asyncfeded.data.verses import shakespeare_standin
+from asyncfeded.learning.models import NextCharacter, cnn, mlp
 from asyncfeded.learning.trainer import LocalTraining
 from asyncfeded.simulation.profiles import PAPER_ROUND_SECONDS
 
@@ -24,40 +31,102 @@ In the authors' runs a round's time is proportional to the client's share of the
 smallest client, with 0.083 s, has 50 examples, the least that the recipe gives.
 """
 
+WINDOWS_PER_ROUND_SECOND = 100
+"""The same on Shakespeare: 480 to 2,470 windows per role, 1,109 on average.
+
+All windows of a role would be ten times as many; they share 79 of 80 characters with their
+neighbours, so that few, spread over the text, say nearly as much.
+"""
+
+DATA_DIR_VARIABLE = "ASYNCFEDED_DATA_DIR"
+
+Widths = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DataChoice:
+    """Which part of a data set a run uses; None stands for the task's own value."""
+
+    clients: int
+    seed: int
+    min_examples: int | None = None
+    max_examples: int | None = None
+    data_dir: Path | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A learning task: its data, its model, and the settings that go with it."""
+    """A learning task: its data, its model, and the settings that go with it.
+
+    `widths` are the model's own, `widths_of` says of which of its layers.
+    """
 
     name: str
-    make_data: Callable[[int, int], FederatedData]
-    make_module: Callable[[], nn.Module]
+    make_data: Callable[[DataChoice], FederatedData]
+    make_module: Callable[[Widths], nn.Module]
+    widths: Widths
+    widths_of: str
     training: LocalTraining
-    paper_devices: str | None = None
+    paper_devices: str
     rule_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def find_task(name: str) -> Task:
-    """The task of this name: synthetic-α-β for any α and β."""
+    """The task of this name: one of the paper's, a stand-in, or synthetic-α-β for any α and β."""
+    if name in NAMED_TASKS:
+        return NAMED_TASKS[name]
     match = re.fullmatch(r"synthetic-(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", name)
     if match is None:
-        raise SettingError(f"task must be 'synthetic-α-β', such as 'synthetic-1-1'; given {name!r}")
+        raise SettingError(
+            f"task must be {', '.join(NAMED_TASKS)} or 'synthetic-α-β', such as 'synthetic-1-1'; "
+            f"given {name!r}"
+        )
     return _synthetic_task(name, float(match[1]), float(match[2]))
 
 
-def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
-    paper_rounds = PAPER_ROUND_SECONDS["paper-synthetic"]
+def data_folder(data_dir: Path | None) -> Path:
+    """Where data sets lie: as given, as the environment says, or the user's data folder."""
+    if data_dir is not None:
+        return data_dir
+    given = os.environ.get(DATA_DIR_VARIABLE)
+    return Path(given) if given else user_data_path("asyncfeded")
 
-    def make_data(clients: int, seed: int) -> FederatedData:
-        if clients != len(paper_rounds):
-            return synthetic(alpha, beta, clients, seed)
-        sizes = [round(EXAMPLES_PER_ROUND_SECOND * seconds) for seconds in paper_rounds]
-        return synthetic(alpha, beta, clients, seed, num_examples=sizes)
+
+def dataset_folder(name: str, data_dir: Path | None) -> Path:
+    """The folder of a data set, which must be there."""
+    folder = data_folder(data_dir) / name
+    if not folder.is_dir():
+        raise FileError(
+            f"task {name!r} needs data in {str(folder)!r}, which is not there: run 'asyncfeded "
+            f"data fetch {name}', or put LEAF's json there, or say where it is with --data-dir or "
+            f"{DATA_DIR_VARIABLE}; --task {name}-standin needs no data"
+        )
+    return folder
+
+
+def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
+    def make_data(choice: DataChoice) -> FederatedData:
+        _refuse_minimum(name, choice)
+        paper = _paper_rounds("paper-synthetic", choice.clients)
+        sizes = None
+        if paper is not None:
+            most = choice.max_examples or sys.maxsize
+            sizes = [min(most, round(EXAMPLES_PER_ROUND_SECOND * seconds)) for seconds in paper]
+        return synthetic(
+            alpha,
+            beta,
+            choice.clients,
+            choice.seed,
+            num_examples=sizes,
+            max_examples=choice.max_examples,
+        )
 
     return Task(
         name=name,
         make_data=make_data,
-        make_module=lambda: mlp(FEATURES, (200, 100), CLASSES),
+        make_module=lambda widths: mlp(FEATURES, widths, CLASSES),
+        widths=(200, 100),
+        widths_of="the two hidden layers",
         training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
         paper_devices="paper-synthetic",
         rule_settings={
@@ -67,3 +136,127 @@ def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
             "fedprox": {"mu": 0.1},
         },
     )
+
+
+def _femnist_data(choice: DataChoice) -> FederatedData:
+    writers = femnist.load_writers(dataset_folder("femnist", choice.data_dir))
+    minimum = choice.min_examples
+    return femnist.femnist(
+        writers,
+        choice.clients,
+        choice.seed,
+        min_examples=femnist.MIN_EXAMPLES if minimum is None else minimum,
+        max_examples=choice.max_examples,
+        round_seconds=_paper_rounds("paper-femnist", choice.clients),
+    )
+
+
+def _femnist_standin_data(choice: DataChoice) -> FederatedData:
+    _refuse_minimum("femnist-standin", choice)
+    return femnist.femnist(
+        femnist_standin(choice.clients, choice.seed),
+        choice.clients,
+        choice.seed,
+        min_examples=1,
+        max_examples=choice.max_examples,
+        round_seconds=_paper_rounds("paper-femnist", choice.clients),
+        name="femnist-standin",
+    )
+
+
+def _shakespeare_data(choice: DataChoice) -> FederatedData:
+    roles = shakespeare.load_roles(dataset_folder("shakespeare", choice.data_dir))
+    minimum = choice.min_examples
+    return shakespeare.shakespeare(
+        roles,
+        choice.clients,
+        choice.seed,
+        min_examples=shakespeare.MIN_EXAMPLES if minimum is None else minimum,
+        max_examples=_windows_per_role(choice),
+    )
+
+
+def _shakespeare_standin_data(choice: DataChoice) -> FederatedData:
+    _refuse_minimum("shakespeare-standin", choice)
+    return shakespeare.shakespeare(
+        shakespeare_standin(choice.clients, choice.seed),
+        choice.clients,
+        choice.seed,
+        min_examples=1,
+        max_examples=_windows_per_role(choice),
+        name="shakespeare-standin",
+    )
+
+
+def _windows_per_role(choice: DataChoice) -> int | Sequence[int]:
+    """As given; otherwise in proportion to the paper's round times, where there are some."""
+    if choice.max_examples is not None:
+        return choice.max_examples
+    paper = _paper_rounds("paper-shakespeare", choice.clients)
+    if paper is None:
+        return shakespeare.MAX_EXAMPLES
+    return [round(WINDOWS_PER_ROUND_SECOND * seconds) for seconds in paper]
+
+
+def _paper_rounds(profile: str, clients: int) -> Sequence[float] | None:
+    """The paper's round times, if there are so many clients."""
+    rounds = PAPER_ROUND_SECONDS[profile]
+    return rounds if clients == len(rounds) else None
+
+
+def _refuse_minimum(name: str, choice: DataChoice) -> None:
+    if choice.min_examples is not None:
+        raise SettingError(
+            f"min_examples chooses among the clients of real data; task {name!r} makes its own: "
+            f"given {choice.min_examples}"
+        )
+
+
+_FEMNIST = Task(
+    name="femnist",
+    make_data=_femnist_data,
+    make_module=lambda widths: cnn(widths, femnist.CLASSES),
+    widths=(16, 32),
+    widths_of="the two convolutions",
+    training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
+    paper_devices="paper-femnist",
+    rule_settings={
+        "asyncfeded": {
+            "lam": 1.0,
+            "eps": 1.0,
+            "gamma_bar": 3.0,
+            "kappa": 0.05,
+            "rounding": "carry",
+        },
+        "fedasync-constant": {"alpha": 0.5},
+        "fedasync-hinge": {"alpha": 0.5, "a": 0.5, "b": 0.5},
+        "fedprox": {"mu": 1.0},
+    },
+)
+
+_SHAKESPEARE = Task(
+    name="shakespeare",
+    make_data=_shakespeare_data,
+    make_module=lambda widths: NextCharacter(*widths, shakespeare.CLASSES),
+    widths=(8, 64),
+    widths_of="the embedding and the LSTM layers",
+    training=LocalTraining(learning_rate=1.0, momentum=0.5, decay=0.995),
+    paper_devices="paper-shakespeare",
+    rule_settings={
+        "asyncfeded": {"lam": 5.0, "eps": 10.0, "gamma_bar": 3.0, "kappa": 1.0},
+        "fedasync-constant": {"alpha": 0.1},
+        "fedasync-hinge": {"alpha": 0.1, "a": 15.0, "b": 15.0},
+        "fedprox": {"mu": 0.01},
+    },
+)
+
+NAMED_TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        _FEMNIST,
+        _SHAKESPEARE,
+        replace(_FEMNIST, name="femnist-standin", make_data=_femnist_standin_data),
+        replace(_SHAKESPEARE, name="shakespeare-standin", make_data=_shakespeare_standin_data),
+    )
+}
+"""The tasks on images and on text; a stand-in is the same task on generated data."""

@@ -38,8 +38,7 @@ def as_examples(dataset: Any) -> TensorExamples:
     if isinstance(dataset, TensorExamples):
         return dataset
     if isinstance(dataset, tuple) and len(dataset) == 2:
-        # clone: torch's own memory is aligned alike everywhere, NumPy's is not
-        x, y = (torch.as_tensor(part).clone() for part in dataset)
+        x, y = (_owned(torch.as_tensor(part)) for part in dataset)
         return TensorExamples(x, y)
     readable = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     if not readable or isinstance(dataset, Tensor | np.ndarray):
@@ -53,6 +52,15 @@ def as_examples(dataset: Any) -> TensorExamples:
     x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])
     y = torch.stack([torch.as_tensor(pair[1]) for pair in pairs])
     return TensorExamples(x, y)
+
+
+def _owned(tensor: Tensor) -> Tensor:
+    """A copy in torch's memory, which is aligned alike everywhere as NumPy's is not.
+
+    Rows that overlap, such as windows of a text, stay views: a copy would tear them apart. Mini-
+    batches are gathered from either into memory of torch's.
+    """
+    return tensor.clone() if tensor.is_contiguous() else tensor
 
 
 def join(parts: list[TensorExamples]) -> TensorExamples:

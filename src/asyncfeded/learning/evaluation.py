@@ -1,13 +1,13 @@
 """How good a model is on test data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import Vector
-from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.reproducible import one_thread
 from asyncfeded.learning.trainer import Loss, split
@@ -28,7 +28,7 @@ def highest_score_is_right(output: Tensor, target: Tensor) -> Tensor:
 
 
 class Evaluator:
-    """Measures parameters on fixed test data: the share of right answers and the mean loss.
+    """Measures parameters on test data in parts, one per client.
 
     It takes the module over, so it needs one of its own beside the trainer's.
     """
@@ -36,28 +36,36 @@ class Evaluator:
     def __init__(
         self,
         module: nn.Module,
-        examples: TensorExamples,
+        parts: Mapping[str, TensorExamples],
         loss: Loss = nn.functional.cross_entropy,
         correct: Correct = highest_score_is_right,
-        batch_size: int = 2048,
+        batch_size: int = 512,
     ) -> None:
         self._flat = FlatModule(module)
         self._module = module
-        self._examples = examples
+        self._parts = parts
+        self._union = join(list(parts.values()))
         self._loss = loss
         self._correct = correct
         self._batch_size = batch_size
 
     def __call__(self, parameters: Vector) -> tuple[float, float]:
-        """(accuracy, loss) of these parameters."""
+        """(accuracy, loss) of these parameters on the union of all parts."""
+        return self._measure(parameters, self._union)
+
+    def of_each(self, parameters: Vector) -> dict[str, float]:
+        """The accuracy of these parameters on every part."""
+        return {name: self._measure(parameters, part)[0] for name, part in self._parts.items()}
+
+    def _measure(self, parameters: Vector, examples: TensorExamples) -> tuple[float, float]:
         self._flat.load(parameters)
         self._module.eval()
         right, answers, loss = 0, 0, 0.0
         with torch.no_grad(), one_thread():
-            for x, y in split(self._examples.x, self._examples.y, self._batch_size):
+            for x, y in split(examples.x, examples.y, self._batch_size):
                 output = self._module(x)
                 verdicts = self._correct(output, y)
                 right += int(verdicts.sum())
                 answers += verdicts.numel()
                 loss += float(self._loss(output, y)) * len(y)
-        return right / answers, loss / len(self._examples)
+        return right / answers, loss / len(examples)

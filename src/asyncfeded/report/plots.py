@@ -12,6 +12,8 @@ from matplotlib.ticker import PercentFormatter
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
 DPI = 150
+MOST_TICKS = 90
+MOST_ROWS = 40
 SMOOTHED_FROM = 60
 """Fewer points show their own course; a mean of five would blur it."""
 
@@ -50,6 +52,31 @@ def rules_over_time(
                 seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
             )
     figure.legend(loc="outside right upper", frameon=False)
+    figure.savefig(path, dpi=DPI)
+
+
+def class_distribution(
+    path: str | Path,
+    clients: Sequence[str],
+    classes: Sequence[str],
+    counts: npt.NDArray[np.int64],
+    title: str,
+) -> None:
+    """Draw how many examples of each class each client has: a row per client."""
+    width = min(16.0, 4.0 + 0.2 * len(classes))
+    height = min(14.0, 1.8 + 0.28 * len(clients))
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    shown = np.ma.masked_equal(counts, 0)
+    image = axes.imshow(shown, aspect="auto", cmap="viridis_r", interpolation="nearest", vmin=0)
+    axes.set_title(title)
+    axes.set_xlabel("class")
+    every = max(1, len(classes) // MOST_TICKS)
+    axes.set_xticks(range(0, len(classes), every), classes[::every], fontsize=8)
+    every = 1 + len(clients) // MOST_ROWS
+    labels = [f"{name}: {row.sum()}" for name, row in zip(clients, counts, strict=True)]
+    axes.set_yticks(range(0, len(clients), every), labels[::every], fontsize=8)
+    figure.colorbar(image, label="examples", pad=0.01)
     figure.savefig(path, dpi=DPI)
 
 

@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.console import JustifyMethod
 from rich.table import Table
 
 
-def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Lay rows out under headings: the first column to the left, figures to the right."""
-    laid_out = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+def table(
+    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()
+) -> Table:
+    """Lay rows out under headings: the first column and those named to the left, figures right."""
+    laid_out = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD)
     for index, heading in enumerate(headings):
-        laid_out.add_column(heading, justify="left" if index == 0 else "right", no_wrap=True)
+        text = index == 0 or heading in left
+        justify: JustifyMethod = "left" if text else "right"
+        laid_out.add_column(heading, justify=justify, no_wrap=heading not in left, overflow="fold")
     for row in rows:
         laid_out.add_row(*row)
     return laid_out

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -21,7 +22,14 @@ class Evaluation:
     loss: float
 
 
-Evaluate = Callable[[Vector], Evaluation]
+Measure = Callable[[Vector], Evaluation]
+"""How good these parameters are."""
+
+Pending = Callable[[], Evaluation]
+"""Waits for an evaluation that was begun."""
+
+Evaluate = Callable[[Vector, float], Pending]
+"""Begins to measure parameters at this time, perhaps elsewhere."""
 
 
 def run(
@@ -35,7 +43,8 @@ def run(
 
     The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
     changes when an update arrives, so it is enough to look before every signal which of these
-    times have passed.
+    times have passed. An evaluation is begun when it is due and yielded when the next one is: the
+    run goes on while it is made, and the order of the events is the same however long that takes.
     """
     measure = _Measurements(server, evaluate, evaluate_every)
     with closing(transport):
@@ -45,6 +54,7 @@ def run(
             yield _handle(server, transport, signal)
         yield from measure.due_before(seconds)
         yield from measure.due_at(seconds)
+        yield from measure.begun()
     yield Finished(seconds, server.version, _digest(server))
 
 
@@ -67,27 +77,39 @@ def _handle(server: Server, transport: Transport, signal: Signal) -> Event:
 
 
 class _Measurements:
-    """The evaluations of a run: one per due time, computed once per version."""
+    """The evaluations of a run: one per due time, made once per version."""
 
     def __init__(self, server: Server, evaluate: Evaluate | None, every: float) -> None:
         self._server = server
         self._evaluate = evaluate
         self._every = every
         self._count = 0
-        self._known: tuple[int, Evaluation] | None = None
+        self._version = 0
+        self._pending: Pending | None = None
+        self._due: float | None = None
 
     def due_before(self, seconds: float) -> Iterator[Evaluated]:
+        """Begin those whose time comes before `seconds`."""
         while self._count * self._every < seconds:
             yield from self.due_at(self._count * self._every)
 
     def due_at(self, seconds: float) -> Iterator[Evaluated]:
+        """Wait for the one before, and begin one."""
         self._count += 1
         if self._evaluate is None:
             return
-        version = self._server.version
-        if self._known is None or self._known[0] != version:
-            self._known = version, self._evaluate(self._server.parameters)
-        yield Evaluated(seconds, version, self._known[1].accuracy, self._known[1].loss)
+        yield from self.begun()
+        if self._pending is None or self._version != self._server.version:
+            self._pending = cache(self._evaluate(self._server.parameters, seconds))
+            self._version = self._server.version
+        self._due = seconds
+
+    def begun(self) -> Iterator[Evaluated]:
+        """Wait for the one that was begun, if any."""
+        if self._due is not None and self._pending is not None:
+            found = self._pending()
+            yield Evaluated(self._due, self._version, found.accuracy, found.loss)
+            self._due = None
 
 
 def _count(value: Any) -> int | None:

@@ -22,11 +22,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from asyncfeded.core.errors import SettingError, TrainingError, require
+from asyncfeded.core.errors import AsyncFedEDError, SettingError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
+from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
 Key = tuple[str, int]
+"""A client and its round; for an evaluation, no client and a number."""
 
 
 def _key(task: TrainTask) -> Key:
@@ -42,15 +44,19 @@ class Workers(Protocol):
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task."""
 
+    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
+        """Begin to measure parameters; return what waits for the result."""
+
     def close(self) -> None:
         """End all training."""
 
 
 class InProcess:
-    """Trains in this process, when the result is asked for."""
+    """Trains and measures in this process, when the result is asked for."""
 
-    def __init__(self, train: Train) -> None:
+    def __init__(self, train: Train, measure: Measure | None = None) -> None:
         self._train = train
+        self._measure = measure
 
     def submit(self, task: TrainTask, due: float) -> None:
         """Nothing to do yet."""
@@ -61,6 +67,10 @@ class InProcess:
             return _trained(self._train, task)
         except Exception as error:
             raise _training_error(_key(task), repr(error)) from error
+
+    def evaluate(self, parameters: Vector, seconds: float) -> Pending:  # noqa: ARG002
+        """Measure when the result is asked for."""
+        return lambda: _measured(self._measure, parameters)
 
     def close(self) -> None:
         """Nothing to end."""
@@ -77,31 +87,43 @@ class _Order(NamedTuple):
     proximal_mu: float
 
 
-class _Report(NamedTuple):
-    """A worker's answer: an update, whose delta lies in the slot if it fits, or a failure."""
+class _Measuring(NamedTuple):
+    """An evaluation on its way to a worker; its parameters lie in the shared slot."""
 
-    order: _Order
-    update: ClientUpdate | None
-    delta_in_slot: bool
-    failure: str | None
+    slot: int
+    number: int
+
+
+class _Report(NamedTuple):
+    """A worker's answer: an update, whose delta lies in the slot if it fits, or what failed."""
+
+    slot: int
+    key: Key
+    outcome: ClientUpdate | Evaluation | AsyncFedEDError
+    delta_in_slot: bool = False
 
 
 class WorkerPool:
     """Trains ahead of time on `workers` processes, the task that is due first before others.
+
+    Evaluations go the same way, due when they are asked for, so that they are off the path of
+    the process that commits updates.
 
     A shared queue holds at most one task per worker beyond those at work, so that a worker never
     waits for this process between two tasks. Vectors travel in shared memory: two slots per
     worker, and a delta takes the place of the parameters it was trained from.
     """
 
-    def __init__(self, train: Train, workers: int, size: int) -> None:
+    def __init__(
+        self, train: Train, workers: int, size: int, measure: Measure | None = None
+    ) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
         context = _fork_context()
         self._slots = [_shared_vector(size) for _ in range(2 * workers)]
         self._free = list(range(len(self._slots)))
-        self._waiting: list[tuple[float, int, TrainTask]] = []
+        self._waiting: list[tuple[float, int, TrainTask | Vector]] = []
         self._order = count()
-        self._done: dict[Key, ClientUpdate | TrainingError] = {}
+        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
         queue_end, self._queue = context.Pipe(duplex=False)
         queue_lock = context.Lock()
         self._processes: list[ForkProcess] = []
@@ -111,7 +133,7 @@ class WorkerPool:
             reports, report_end = context.Pipe(duplex=False)
             process = context.Process(
                 target=_work,
-                args=(train, self._slots, queue_end, self._queue, queue_lock, report_end),
+                args=(train, measure, self._slots, queue_end, self._queue, queue_lock, report_end),
                 daemon=True,
             )
             process.start()
@@ -129,11 +151,29 @@ class WorkerPool:
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task; a failure is raised when it is due."""
+        update = self._wait_for(_key(task))
+        assert isinstance(update, ClientUpdate)
+        return update
+
+    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
+        """Queue an evaluation before all training that is due later."""
+        number = next(self._order)
+        heapq.heappush(self._waiting, (seconds, number, parameters))
+        self._hand_out()
+
+        def wait() -> Evaluation:
+            evaluation = self._wait_for(("", number))
+            assert isinstance(evaluation, Evaluation)
+            return evaluation
+
+        return wait
+
+    def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
         self._collect(timeout=0)
-        while _key(task) not in self._done:
+        while key not in self._done:
             self._collect(timeout=None)
-        outcome = self._done.pop(_key(task))
-        if isinstance(outcome, TrainingError):
+        outcome = self._done.pop(key)
+        if isinstance(outcome, AsyncFedEDError):
             raise outcome
         return outcome
 
@@ -148,14 +188,19 @@ class WorkerPool:
             connection.close()
 
     def _hand_out(self) -> None:
-        """Put the tasks that are due first into free slots."""
+        """Put what is due first into free slots."""
         while self._free and self._waiting:
-            _, _, task = heapq.heappop(self._waiting)
+            _, number, job = heapq.heappop(self._waiting)
             slot = self._free.pop()
-            self._slots[slot][:] = task.parameters
-            order = _Order(
-                slot, task.client_id, task.version, task.epochs, task.round, task.proximal_mu
-            )
+            order: _Order | _Measuring
+            if isinstance(job, TrainTask):
+                self._slots[slot][:] = job.parameters
+                order = _Order(
+                    slot, job.client_id, job.version, job.epochs, job.round, job.proximal_mu
+                )
+            else:
+                self._slots[slot][:] = job
+                order = _Measuring(slot, number)
             self._queue.send(order)
 
     def _collect(self, timeout: float | None) -> None:
@@ -169,15 +214,11 @@ class WorkerPool:
         self._hand_out()
 
     def _take_in(self, report: _Report) -> None:
-        order, update = report.order, report.update
-        key = order.client_id, order.round
-        if update is None:
-            self._done[key] = _training_error(key, str(report.failure))
-        elif report.delta_in_slot:
-            self._done[key] = replace(update, delta=self._slots[order.slot].copy())
-        else:
-            self._done[key] = update
-        self._free.append(order.slot)
+        outcome = report.outcome
+        if report.delta_in_slot and isinstance(outcome, ClientUpdate):
+            outcome = replace(outcome, delta=self._slots[report.slot].copy())
+        self._done[report.key] = outcome
+        self._free.append(report.slot)
 
     def _dead_worker(self, index: int) -> TrainingError:
         process = self._processes[index]
@@ -190,13 +231,14 @@ class WorkerPool:
 
 def _work(
     train: Train,
+    measure: Measure | None,
     slots: list[Vector],
     queue: Connection,
     queue_of_parent: Connection,
     queue_lock: Lock,
     reports: Connection,
 ) -> None:
-    """Run a worker: take an order, train, report; until the parent ends it or has ended."""
+    """Run a worker: take an order, carry it out, report; until the parent ends it or has ended."""
     # Without this copy of the parent's end, its death shows as an end of file.
     queue_of_parent.close()
     # The parent decides what an interrupt from the keyboard means.
@@ -204,11 +246,14 @@ def _work(
     with threadpool_limits(limits=1), suppress(EOFError, BrokenPipeError):
         while True:
             with queue_lock:
-                order: _Order = queue.recv()
-            reports.send(_carry_out(train, order, slots[order.slot]))
+                order: _Order | _Measuring = queue.recv()
+            if isinstance(order, _Order):
+                reports.send(_train(train, order, slots[order.slot]))
+            else:
+                reports.send(_evaluate(measure, order, slots[order.slot]))
 
 
-def _carry_out(train: Train, order: _Order, slot: Vector) -> _Report:
+def _train(train: Train, order: _Order, slot: Vector) -> _Report:
     task = TrainTask(
         order.client_id,
         order.version,
@@ -217,17 +262,39 @@ def _carry_out(train: Train, order: _Order, slot: Vector) -> _Report:
         order.round,
         order.proximal_mu,
     )
+    key = _key(task)
     try:
         update = _trained(train, task)
         delta = update.delta
         fits = isinstance(delta, np.ndarray) and delta.dtype == slot.dtype
         if fits and delta.shape == slot.shape:
             slot[:] = delta
-            return _Report(order, replace(update, delta=slot[:0].copy()), True, None)
+            return _Report(order.slot, key, replace(update, delta=slot[:0].copy()), True)
     except Exception as error:  # noqa: BLE001 - whatever the user's training raises is reported
         notes = "".join(traceback.format_exception(error))
-        return _Report(order, None, False, f"{error!r}\n{notes}")
-    return _Report(order, update, False, None)
+        return _Report(order.slot, key, _training_error(key, f"{error!r}\n{notes}"))
+    return _Report(order.slot, key, update)
+
+
+def _evaluate(measure: Measure | None, order: _Measuring, slot: Vector) -> _Report:
+    outcome: Evaluation | AsyncFedEDError
+    try:
+        outcome = _measured(measure, read_only(slot))
+    except AsyncFedEDError as error:
+        outcome = error
+    return _Report(order.slot, ("", order.number), outcome)
+
+
+def _measured(measure: Measure | None, parameters: Vector) -> Evaluation:
+    assert measure is not None
+    try:
+        return measure(parameters)
+    except AsyncFedEDError:
+        raise
+    except Exception as error:
+        failure = TrainingError(f"evaluation failed: {error!r}")
+        failure.add_note("".join(traceback.format_exception(error)))
+        raise failure from error
 
 
 def _trained(train: Train, task: TrainTask) -> ClientUpdate:
@@ -260,7 +327,9 @@ def _fork_context() -> ForkContext:
     return multiprocessing.get_context("fork")
 
 
-def make_workers(train: Train, workers: int, size: int) -> Workers:
-    """Train in this process for one worker, in a pool for more."""
+def make_workers(train: Train, workers: int, size: int, measure: Measure | None = None) -> Workers:
+    """Train and measure in this process for one worker, in a pool for more."""
     require(workers >= 1, "workers", "at least 1", workers)
-    return InProcess(train) if workers == 1 else WorkerPool(train, workers, size)
+    if workers == 1:
+        return InProcess(train, measure)
+    return WorkerPool(train, workers, size, measure)

@@ -1,0 +1,136 @@
+"""`asyncfeded data`: fetch data sets, list them, show how they are shared out."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich.progress import Progress
+
+from asyncfeded.cli.progress import make_console
+from asyncfeded.experiment.catalogue import (
+    NAMES,
+    Dealing,
+    Entry,
+    Scheme,
+    entries,
+    fetch,
+    shares_of,
+    shares_of_file,
+)
+from asyncfeded.experiment.run import load_data
+from asyncfeded.experiment.settings import run_settings
+from asyncfeded.report.tables import table
+
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="where data sets lie [default: ASYNCFEDED_DATA_DIR or a user folder]",
+)
+
+
+@click.group()
+def data() -> None:
+    """Fetch data sets, list them, and show how they are shared out."""
+
+
+@data.command("fetch")
+@click.argument("name", type=click.Choice(NAMES))
+@data_dir_option
+def fetch_command(name: str, data_dir: Path | None) -> None:
+    """Download FEMNIST or Shakespeare from the Hugging Face hub.
+
+    Needs the library 'datasets': pip install 'asyncfeded[hub]'.
+    """
+    console = make_console()
+    with Progress(console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(f"reading {name}", total=None)
+        entry = fetch(
+            name, data_dir, lambda done, of: progress.update(bar, completed=done, total=of)
+        )
+    console.print(
+        f"{entry.name}: {entry.clients:,} clients, {entry.examples:,} examples in {entry.where}",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+@data.command("list")
+@data_dir_option
+def list_command(data_dir: Path | None) -> None:
+    """Say which data sets there are, with their clients, examples and classes."""
+    rows = [_row(entry) for entry in entries(data_dir)]
+    headings = ["data set", "clients", "examples", "classes", "where"]
+    make_console().print(table("", headings, rows, left=("where",)))
+
+
+@data.command()
+@click.argument("what", metavar="TASK|FILE")
+@click.option("--clients", default=10, show_default=True, help="how many clients")
+@click.option("--data-seed", default=1, show_default=True, help="the seed of the choice or deal")
+@click.option("--min-examples", type=int, help="of a task: choose clients with at least so many")
+@click.option("--max-examples", type=int, help="of a task: cap on a client's examples")
+@data_dir_option
+@click.option(
+    "--partition",
+    type=click.Choice(get_args(Scheme)),
+    default="iid",
+    show_default=True,
+    help="of a file: how it is dealt out to clients",
+)
+@click.option("--alpha", default=0.5, show_default=True, help="of the Dirichlet distribution")
+@click.option("--shards-per-client", default=2, show_default=True, help="of the partition shards")
+@click.option("--labels", default="y", show_default=True, help="the array or column of labels")
+@click.option("--column", help="the array or column that says whose an example is")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("classes.png"),
+    show_default=True,
+    help="the picture",
+)
+def show(what: str, out: Path, **options: Any) -> None:
+    """Draw how many examples of each class each client has.
+
+    \b
+    Examples:
+      asyncfeded data show femnist-standin
+      asyncfeded data show femnist --clients 20 --min-examples 120
+      asyncfeded data show my.npz --partition dirichlet --alpha 0.3 --clients 20
+      asyncfeded data show my.csv --labels species --partition column --column site
+    """
+    if Path(what).suffix in (".npz", ".csv"):
+        dealing = Dealing(
+            scheme=options["partition"],
+            clients=options["clients"],
+            seed=options["data_seed"],
+            alpha=options["alpha"],
+            shards_per_client=options["shards_per_client"],
+            labels=options["labels"],
+            column=options["column"],
+        )
+        shares = shares_of_file(Path(what), dealing)
+    else:
+        names = ("clients", "data_seed", "min_examples", "max_examples", "data_dir")
+        given = {name: options[name] for name in names if options[name] is not None}
+        shares = shares_of(load_data(run_settings({"task": what, **given})))
+    shares.plot(out)
+    totals = [int(row.sum()) for row in shares.counts.values()]
+    classes = [int((row > 0).sum()) for row in shares.counts.values()]
+    make_console().print(
+        f"{shares.title}: {len(totals)} clients, {sum(totals):,} examples "
+        f"({min(totals):,} to {max(totals):,} each), {len(shares.classes)} classes "
+        f"({min(classes)} to {max(classes)} each)\nplot: {out}",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    return (
+        entry.name,
+        "any number" if entry.clients is None else f"{entry.clients:,}",
+        "–" if entry.examples is None else f"{entry.examples:,}",
+        "–" if entry.classes is None else str(entry.classes),
+        entry.where,
+    )

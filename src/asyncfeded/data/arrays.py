@@ -1,0 +1,73 @@
+"""Arrays in one file, for caches and fetched data: whole or not at all.
+
+The format is safetensors: a header whose sizes are checked against the file's before anything is
+read, plain bytes after it, and no code. A file is written beside its place and moved there when
+it is complete, so a half-written one is never found.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from asyncfeded.core.errors import FileError
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def write_arrays(path: Path, arrays: Arrays, names: list[str], about: Mapping[str, str]) -> None:
+    """Write arrays, the names of what they hold, and texts about them."""
+    contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    content = save(contiguous, {**about, "names": json.dumps(names)})
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def read_about(path: Path) -> dict[str, str]:
+    """The texts about the arrays of a file."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return dict(file.metadata() or {})
+    except (OSError, SafetensorError) as error:
+        raise FileError(
+            f"{str(path)!r} is not a complete data file ({error}): remove it and make it again"
+        ) from None
+
+
+def read_arrays(
+    path: Path, dtypes: Mapping[str, str]
+) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+    """Read the arrays of these names and types, and the names of what they hold."""
+    names = json.loads(read_about(path).get("names", "[]"))
+    with safe_open(path, framework="numpy") as file:
+        found = set(file.keys())
+        if found != set(dtypes):
+            raise FileError(
+                f"{str(path)!r} must hold the arrays {', '.join(sorted(dtypes))}; it holds "
+                f"{', '.join(sorted(found)) or 'none'}: remove it and make it again"
+            )
+        arrays = {key: file.get_tensor(key) for key in dtypes}
+    for key, dtype in dtypes.items():
+        if str(arrays[key].dtype) != dtype:
+            raise FileError(
+                f"{str(path)!r} must hold {key} as {dtype}; it holds {arrays[key].dtype}: "
+                "remove it and make it again"
+            )
+    return arrays, names

@@ -1,0 +1,216 @@
+"""FEMNIST: handwritten digits and letters, one client per writer.
+
+Sebastian Caldas et al., arXiv:1812.01097: 62 classes (0 to 9, A to Z, a to z), 28 × 28 pixels,
+paper white (255) and ink black (0).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import FileError
+from asyncfeded.data.arrays import Arrays, read_about, read_arrays, write_arrays
+from asyncfeded.data.cache import cached
+from asyncfeded.data.federated import (
+    TEST_SHARE,
+    Examples,
+    FederatedData,
+    choose,
+    client_names,
+    largest_to_slowest,
+)
+from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
+
+SIDE = 28
+CLASSES = 62
+MIN_EXAMPLES = 100
+FETCHED = "femnist.safetensors"
+
+Pixels = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """All images of one writer, each once; `in_test` says on which side of the split they are."""
+
+    name: str
+    pixels: Pixels
+    labels: Labels
+    in_test: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """Writers in compact arrays: the images of writer i lie from offsets[i] to offsets[i + 1]."""
+
+    names: list[str]
+    offsets: npt.NDArray[np.int64]
+    pixels: Pixels
+    labels: npt.NDArray[np.uint8]
+    in_test: npt.NDArray[np.bool_]
+
+    @classmethod
+    def gather(cls, writers: Iterable[Writer]) -> Self:
+        """Lay writers out one after the other."""
+        found = list(writers)
+        return cls(
+            [writer.name for writer in found],
+            np.cumsum([0, *(len(writer.labels) for writer in found)], dtype=np.int64),
+            np.concatenate([writer.pixels for writer in found]),
+            np.concatenate([writer.labels for writer in found]).astype(np.uint8),
+            np.concatenate([writer.in_test for writer in found]),
+        )
+
+    def writer(self, name: str) -> Writer:
+        """The writer of this name."""
+        index = self.names.index(name)
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        labels = self.labels[part].astype(np.int64)
+        return Writer(name, self.pixels[part], labels, self.in_test[part])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many images each writer has."""
+        return dict(zip(self.names, np.diff(self.offsets).tolist(), strict=True))
+
+    @property
+    def split(self) -> set[str]:
+        """The writers who have images both to train and to test."""
+        tests = np.add.reduceat(self.in_test, self.offsets[:-1], dtype=np.int64)
+        both = (tests > 0) & (tests < np.diff(self.offsets))
+        return {name for name, usable in zip(self.names, both, strict=True) if usable}
+
+    def write(self, path: Path, source: str) -> None:
+        """Write everything to one file."""
+        arrays: Arrays = {
+            "offsets": self.offsets,
+            "pixels": self.pixels,
+            "labels": self.labels,
+            "in_test": self.in_test,
+        }
+        write_arrays(path, arrays, self.names, {"source": source})
+
+    @classmethod
+    def read(cls, path: Path, source: str | None = None) -> Self:
+        """Read everything from one file, if it was made from this source."""
+        if source is not None and read_about(path).get("source") != source:
+            raise FileError(f"{str(path)!r} was made from other files")
+        dtypes = {"offsets": "int64", "pixels": "uint8", "labels": "uint8", "in_test": "bool"}
+        arrays, names = read_arrays(path, dtypes)
+        writers = cls(names, **arrays)
+        count = len(writers.labels)
+        fits = (
+            writers.pixels.shape == (count, SIDE, SIDE)
+            and writers.in_test.shape == writers.labels.shape == (count,)
+            and writers.offsets.shape == (len(names) + 1,)
+            and writers.offsets[0] == 0
+            and writers.offsets[-1] == count
+            and bool(np.all(np.diff(writers.offsets) > 0))
+            and int(writers.labels.max(initial=0)) < CLASSES
+        )
+        if not fits:
+            raise FileError(f"{str(path)!r} is not FEMNIST's: remove it and make it again")
+        return writers
+
+
+def load_writers(folder: Path) -> Writers:
+    """Read what lies in a folder: LEAF's json, or what `asyncfeded data fetch` has left there."""
+    if (folder / FETCHED).is_file():
+        return Writers.read(folder / FETCHED)
+    files = [file for side in leaf_files(folder).values() for file in side]
+    return cached(Writers, folder, files, lambda: read_leaf_writers(folder))
+
+
+def read_leaf_writers(folder: Path) -> Writers:
+    """Read LEAF's json folders, with LEAF's own split."""
+    sides: dict[str, list[tuple[str, Pixels, Labels]]] = {}
+    for user in read_leaf(folder):
+        pixels, labels = _images(user)
+        sides.setdefault(user.name, []).append((user.side, pixels, labels))
+    return Writers.gather(_from_sides(name, parts) for name, parts in sides.items())
+
+
+def femnist(
+    writers: Writers,
+    clients: int,
+    seed: int = 0,
+    *,
+    min_examples: int = MIN_EXAMPLES,
+    max_examples: int | None = None,
+    round_seconds: Sequence[float] | None = None,
+    name: str = "femnist",
+) -> FederatedData:
+    """Choose writers by a seed and give each to a client.
+
+    With the times of the clients' rounds, the slowest client gets the writer with most images.
+    """
+    usable = writers.split
+    sizes = {source: size for source, size in writers.sizes.items() if source in usable}
+    chosen = choose("writers", sizes, min_examples, clients, seed)
+    if round_seconds is not None:
+        chosen = largest_to_slowest(chosen, sizes, round_seconds)
+    train, test = {}, {}
+    for client, source in zip(client_names(clients), chosen, strict=True):
+        writer = writers.writer(source)
+        examples = Examples(writer.pixels, writer.labels)
+        sides = np.flatnonzero(~writer.in_test), np.flatnonzero(writer.in_test)
+        if max_examples is not None and len(examples) > max_examples:
+            held_out = max(1, round(TEST_SHARE * max_examples))
+            draw = randomness.generator(seed, "cap", source)
+            sides = (
+                np.sort(draw.permutation(sides[0])[: max(1, max_examples - held_out)]),
+                np.sort(draw.permutation(sides[1])[:held_out]),
+            )
+        train[client], test[client] = (examples.take(side) for side in sides)
+    return FederatedData(name, CLASSES, train, test, dict(zip(train, chosen, strict=True)))
+
+
+def split_writer(name: str, pixels: Pixels, labels: Labels) -> Writer:
+    """Hold out a tenth of a writer's images, the same ones each time; each image counts once."""
+    kept = _first_of_each(pixels)
+    order = randomness.generator(0, "test-split", name).permutation(len(kept))
+    in_test = np.zeros(len(kept), dtype=bool)
+    in_test[order[: max(1, round(TEST_SHARE * len(kept)))]] = True
+    return Writer(name, pixels[kept], labels[kept], in_test)
+
+
+def _from_sides(name: str, parts: list[tuple[str, Pixels, Labels]]) -> Writer:
+    """A writer from both sides of LEAF's split; an image that is on both stays in train."""
+    pixels = np.concatenate([part[1] for part in parts])
+    labels = np.concatenate([part[2] for part in parts])
+    in_test = np.concatenate([np.full(len(part[2]), part[0] == "test") for part in parts])
+    kept = _first_of_each(pixels)
+    return Writer(name, pixels[kept], labels[kept], in_test[kept])
+
+
+def _first_of_each(pixels: Pixels) -> npt.NDArray[np.int64]:
+    _, first = np.unique(pixels.reshape(len(pixels), -1), axis=0, return_index=True)
+    return np.sort(first)
+
+
+def _images(user: LeafUser) -> tuple[Pixels, Labels]:
+    try:
+        x = np.asarray(user.x, dtype=np.float64)
+        y = np.asarray(user.y)
+    except (TypeError, ValueError):
+        raise user.fault("x must be lists of numbers, and y numbers") from None
+    if x.shape != (len(user.x), SIDE * SIDE):
+        raise user.fault(f"every x must be {SIDE * SIDE} pixels; has the shape {x.shape}")
+    wrong = np.flatnonzero(~((x >= 0) & (x <= 1)).all(axis=1))
+    if len(wrong):
+        raise user.fault(f"pixels must be from 0 to 1; sample {wrong[0]} has others")
+    if y.dtype.kind not in "iu" or y.shape != (len(user.y),):
+        raise user.fault("y must be whole numbers")
+    wrong = np.flatnonzero((y < 0) | (y >= CLASSES))
+    if len(wrong):
+        raise user.fault(
+            f"labels must be from 0 to {CLASSES - 1}; sample {wrong[0]} has {y[wrong[0]]}"
+        )
+    pixels = np.round(x * 255).astype(np.uint8).reshape(-1, SIDE, SIDE)
+    return pixels, y.astype(np.int64)

@@ -1,0 +1,126 @@
+"""Data sets from the Hugging Face hub, where Flower Labs keep copies of LEAF's.
+
+Their library, `datasets`, downloads, shows its progress and checks what it got; it is an optional
+part of this package (the extra "hub"). What is fetched is kept in one compact file.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asyncfeded.core.errors import FileError
+from asyncfeded.data import femnist, shakespeare
+from asyncfeded.data.femnist import Writer, Writers, split_writer
+from asyncfeded.data.shakespeare import Role, Roles, joined, role_from_windows
+
+REPOSITORIES = {"femnist": "flwrlabs/femnist", "shakespeare": "flwrlabs/shakespeare"}
+COLUMNS = {
+    "femnist": ("image", "writer_id", "character"),
+    "shakespeare": ("character_id", "x", "y"),
+}
+BATCH = 1000
+
+Progress = Callable[[int, int], None]
+"""Told how many rows are read, and of how many."""
+Row = Mapping[str, Any]
+
+
+def fetch(name: str, folder: Path, progress: Progress, source: str | None = None) -> Path:
+    """Download a data set into a folder of its own and return the file it is in.
+
+    `source` is another repository, or a local folder, with the same columns.
+    """
+    source = REPOSITORIES[name] if source is None else source
+    rows, count = _open(name, source, folder)
+    rows = _counted(rows, count, progress)
+    if name == "femnist":
+        path = folder / femnist.FETCHED
+        writers = Writers.gather(_writers(rows, source))
+        writers.write(path, source)
+        verified = Writers.read(path).names == writers.names
+    else:
+        path = folder / shakespeare.FETCHED
+        roles = Roles.gather(_roles(rows, source))
+        roles.write(path, source)
+        verified = Roles.read(path).names == roles.names
+    if not verified:
+        raise FileError(f"{str(path)!r} does not hold what was written: the disk may be failing")
+    return path
+
+
+def _open(name: str, source: str, folder: Path) -> tuple[Iterable[Row], int]:
+    """The rows of a data set of the hub, downloaded and checked by its library."""
+    try:
+        import datasets
+    except ImportError:
+        raise FileError(
+            f"fetching {name} needs the library 'datasets': pip install 'asyncfeded[hub]'"
+        ) from None
+    try:
+        found = datasets.load_dataset(source, split="train")
+    except Exception as error:  # the library lets through what a dozen others raise
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise FileError(
+            f"{name} cannot be fetched from {source} ({reason}): without network, put LEAF's json "
+            f"(train/ and test/) into {str(folder)!r}, or use --task {name}-standin, which needs "
+            "no data"
+        ) from error
+    missing = [column for column in COLUMNS[name] if column not in found.column_names]
+    if missing:
+        raise FileError(
+            f"{source} must have the columns {', '.join(COLUMNS[name])}; it lacks "
+            f"{', '.join(missing)}"
+        )
+    if len(found) == 0:
+        raise FileError(f"{source} must have rows; it has none")
+    return found.select_columns(list(COLUMNS[name])), len(found)
+
+
+def _counted(rows: Iterable[Row], count: int, progress: Progress) -> Iterator[Row]:
+    for index, row in enumerate(rows):
+        if index % BATCH == 0:
+            progress(index, count)
+        yield row
+    progress(count, count)
+
+
+def _writers(rows: Iterable[Row], source: str) -> Iterator[Writer]:
+    images: dict[str, list[femnist.Pixels]] = {}
+    labels: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        where = f"{source}, row {index}, writer {row['writer_id']!r}"
+        if row["image"].size != (femnist.SIDE, femnist.SIDE):
+            raise FileError(f"{where}: an image must be 28 × 28; given {row['image'].size}")
+        if not 0 <= row["character"] < femnist.CLASSES:
+            raise FileError(
+                f"{where}: a label must be from 0 to {femnist.CLASSES - 1}; "
+                f"given {row['character']}"
+            )
+        pixels = np.asarray(row["image"].convert("L"), dtype=np.uint8)
+        images.setdefault(row["writer_id"], []).append(pixels)
+        labels.setdefault(row["writer_id"], []).append(row["character"])
+    for name, pixels_of in images.items():
+        yield split_writer(name, np.stack(pixels_of), np.array(labels[name], dtype=np.int64))
+
+
+def _roles(rows: Iterable[Row], source: str) -> Iterator[Role]:
+    parts: dict[str, list[Role]] = {}
+    for name, group in groupby(_windows(rows, source), key=lambda window: window[0]):
+        part = role_from_windows(name, ((text, following) for _, text, following in group))
+        parts.setdefault(name, []).append(part)
+    return (joined(of_role) for of_role in parts.values())
+
+
+def _windows(rows: Iterable[Row], source: str) -> Iterator[tuple[str, str, str]]:
+    for index, row in enumerate(rows):
+        name, text, following = row["character_id"], row["x"], row["y"]
+        fits = isinstance(text, str) and isinstance(following, str)
+        if not fits or len(text) != shakespeare.WINDOW or len(following) != 1:
+            raise FileError(
+                f"{source}, row {index}, role {name!r}: x must be {shakespeare.WINDOW} characters "
+                f"and y one; given {text!r} and {following!r}"
+            )
+        yield name, text, following

@@ -1,0 +1,105 @@
+"""Ways to deal an ordinary labelled data set out to clients.
+
+Every function takes one label per example and gives, per client, the places of its examples in
+rising order. Each example goes to exactly one client, and no client is left without any.
+
+    parts = partition.dirichlet(labels, clients=10, alpha=0.3, seed=0)
+    datasets = {client: (x[places], y[places]) for client, places in parts.items()}
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import SettingError, require
+from asyncfeded.data.federated import client_names
+
+Places = npt.NDArray[np.int64]
+Partition = dict[str, Places]
+
+ATTEMPTS = 1000
+
+
+def iid(labels: npt.ArrayLike, clients: int, seed: int = 0) -> Partition:
+    """Deal shuffled examples out evenly: every client sees the same mixture."""
+    count = len(_labels(labels, clients))
+    order = randomness.generator(seed, "partition-iid").permutation(count)
+    return _named(np.array_split(order, clients))
+
+
+def dirichlet(
+    labels: npt.ArrayLike, clients: int, alpha: float, seed: int = 0, min_examples: int = 1
+) -> Partition:
+    """Deal every class out in shares drawn from Dirichlet(α), after Hsu et al., arXiv:1909.06335.
+
+    A small α gives every client few classes, a large one the same mixture to all. Shares are drawn
+    again until every client has `min_examples`.
+    """
+    found = _labels(labels, clients)
+    require(np.isfinite(alpha) and alpha > 0, "alpha", "a finite number above 0", alpha)
+    most = len(found) // clients
+    require(1 <= min_examples <= most, "min_examples", f"from 1 to {most}", min_examples)
+    draw = randomness.generator(seed, "partition-dirichlet")
+    for _ in range(ATTEMPTS):
+        parts: list[list[Places]] = [[] for _ in range(clients)]
+        for label in np.unique(found):
+            places = draw.permutation(np.flatnonzero(found == label))
+            ends = np.cumsum(draw.dirichlet(np.full(clients, alpha)))[:-1] * len(places)
+            for part, share in zip(parts, np.split(places, ends.astype(np.int64)), strict=True):
+                part.append(share)
+        joined = [np.concatenate(part) for part in parts]
+        if min(len(part) for part in joined) >= min_examples:
+            return _named(joined)
+    raise SettingError(
+        f"alpha {alpha:g} left some of {clients} clients with fewer than {min_examples} examples "
+        f"in {ATTEMPTS} draws: raise alpha, or lower clients or min_examples"
+    )
+
+
+def shards(
+    labels: npt.ArrayLike, clients: int, shards_per_client: int = 2, seed: int = 0
+) -> Partition:
+    """Sort by label, cut into equal shards, deal them out, after McMahan et al., arXiv:1602.05629.
+
+    With two shards a client has about two classes.
+    """
+    found = _labels(labels, clients)
+    most = len(found) // clients
+    require(
+        1 <= shards_per_client <= most, "shards_per_client", f"from 1 to {most}", shards_per_client
+    )
+    draw = randomness.generator(seed, "partition-shards")
+    shuffled = draw.permutation(len(found))
+    by_label = shuffled[np.argsort(found[shuffled], kind="stable")]
+    pieces = np.array_split(by_label, clients * shards_per_client)
+    order = draw.permutation(len(pieces)).reshape(clients, shards_per_client)
+    return _named([np.concatenate([pieces[index] for index in row]) for row in order])
+
+
+def by_column(column: npt.ArrayLike) -> Partition:
+    """One client per value of a column, such as the writer, the hospital or the device."""
+    values = np.asarray(column)
+    if values.ndim != 1 or len(values) == 0:
+        raise SettingError(f"column must be one value per example; given the shape {values.shape}")
+    return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
+
+
+def class_counts(labels: npt.ArrayLike, parts: Mapping[str, Places], num_classes: int) -> Any:
+    """How many examples of each class each client has, as (clients, classes)."""
+    found = np.asarray(labels, dtype=np.int64)
+    return np.array([np.bincount(found[p], minlength=num_classes) for p in parts.values()])
+
+
+def _labels(labels: npt.ArrayLike, clients: int) -> npt.NDArray[Any]:
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise SettingError(f"labels must be one per example; given the shape {found.shape}")
+    require(1 <= clients <= len(found), "clients", f"from 1 to {len(found)} examples", clients)
+    return found
+
+
+def _named(parts: list[Places]) -> Partition:
+    return {name: np.sort(part) for name, part in zip(client_names(len(parts)), parts, strict=True)}

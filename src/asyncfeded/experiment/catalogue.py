@@ -1,0 +1,177 @@
+"""The data sets a user has: what there is, how it is shared out, and where more comes from."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
+from asyncfeded.data import femnist, hub, partition, shakespeare
+from asyncfeded.data.federated import FederatedData
+from asyncfeded.data.glyphs import GLYPHS
+from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder
+from asyncfeded.report import plots
+
+Scheme = Literal["iid", "dirichlet", "shards", "column"]
+NAMES = tuple(hub.REPOSITORIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A data set, with what is known of it; None where it is not there or has no fixed size."""
+
+    name: str
+    where: str
+    clients: int | None = None
+    examples: int | None = None
+    classes: int | None = None
+
+
+def entries(data_dir: Path | None) -> list[Entry]:
+    """All data sets: those in the folder, and those that are generated."""
+    found = [_femnist_entry(data_dir), _shakespeare_entry(data_dir)]
+    standins = [name for name in NAMED_TASKS if name not in NAMES]
+    generated = [("synthetic-α-β", 10), *((name, _classes(name)) for name in standins)]
+    return [
+        *found,
+        *(Entry(name, "generated when it is used", classes=c) for name, c in generated),
+    ]
+
+
+def fetch(name: str, data_dir: Path | None, progress: hub.Progress) -> Entry:
+    """Download a data set, and say what it holds."""
+    if name not in hub.REPOSITORIES:
+        raise SettingError(f"data set must be {' or '.join(NAMES)}; given {name!r}")
+    hub.fetch(name, data_folder(data_dir) / name, progress)
+    return _femnist_entry(data_dir) if name == "femnist" else _shakespeare_entry(data_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How many examples of each class each client has."""
+
+    title: str
+    classes: list[str]
+    counts: Mapping[str, npt.NDArray[np.int64]]
+
+    def plot(self, path: Path) -> None:
+        """Draw the shares to an image file."""
+        plots.class_distribution(
+            path, list(self.counts), self.classes, np.array(list(self.counts.values())), self.title
+        )
+
+
+def shares_of(data: FederatedData) -> Shares:
+    """The shares of a task's clients, training and test examples together."""
+    counts = {}
+    for name in data.train:
+        labels = np.concatenate([data.train[name].y, data.test[name].y])
+        source = data.sources.get(name)
+        shown = name if source is None else f"{name} ({source})"
+        counts[shown] = np.bincount(labels, minlength=data.num_classes)
+    return Shares(data.name, _class_names(data), counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """How a labelled set of the user's is dealt out to clients."""
+
+    scheme: Scheme = "iid"
+    clients: int = 10
+    seed: int = 1
+    alpha: float = 0.5
+    shards_per_client: int = 2
+    labels: str = "y"
+    column: str | None = None
+
+
+def shares_of_file(path: Path, dealing: Dealing) -> Shares:
+    """Deal out the labels in an .npz or .csv file."""
+    columns = _read_columns(path)
+    values = _column(path, columns, dealing.labels, "labels")
+    classes, labels = np.unique(values, return_inverse=True)
+    match dealing.scheme:
+        case "iid":
+            parts = partition.iid(labels, dealing.clients, dealing.seed)
+        case "dirichlet":
+            parts = partition.dirichlet(labels, dealing.clients, dealing.alpha, dealing.seed)
+        case "shards":
+            parts = partition.shards(
+                labels, dealing.clients, dealing.shards_per_client, dealing.seed
+            )
+        case "column":
+            if dealing.column is None:
+                raise SettingError("column must name the column that says whose an example is")
+            parts = partition.by_column(_column(path, columns, dealing.column, "column"))
+    counts = partition.class_counts(labels, parts, len(classes))
+    names = [str(value) for value in classes]
+    title = f"{path.name}, {dealing.scheme}"
+    if dealing.scheme == "dirichlet":
+        title += f" (α = {dealing.alpha:g})"
+    return Shares(title, names, dict(zip(parts, counts, strict=True)))
+
+
+def _femnist_entry(data_dir: Path | None) -> Entry:
+    return _entry("femnist", data_dir, lambda folder: femnist.load_writers(folder).sizes)
+
+
+def _shakespeare_entry(data_dir: Path | None) -> Entry:
+    return _entry("shakespeare", data_dir, lambda folder: shakespeare.load_roles(folder).sizes)
+
+
+def _entry(name: str, data_dir: Path | None, sizes: Any) -> Entry:
+    try:
+        folder = dataset_folder(name, data_dir)
+    except FileError:
+        where = f"not in {data_folder(data_dir)}: asyncfeded data fetch {name}"
+        return Entry(name, where, classes=_classes(name))
+    try:
+        found = sizes(folder)
+    except AsyncFedEDError as error:
+        return Entry(name, f"damaged: {error}", classes=_classes(name))
+    return Entry(name, str(folder), len(found), sum(found.values()), _classes(name))
+
+
+def _classes(name: str) -> int:
+    return femnist.CLASSES if name.startswith("femnist") else shakespeare.CLASSES
+
+
+def _class_names(data: FederatedData) -> list[str]:
+    if data.name.startswith("femnist"):
+        return list(GLYPHS)
+    if data.name.startswith("shakespeare"):
+        shown = {"\n": "⏎", " ": "␣"}
+        return [shown.get(letter, letter) for letter in shakespeare.LETTERS] + ["�"]
+    return [str(index) for index in range(data.num_classes)]
+
+
+def _read_columns(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files if arrays[name].ndim == 1}
+        if path.suffix == ".csv":
+            with path.open(newline="") as file:
+                rows = list(csv.DictReader(file, restval=""))
+            return {name: np.array([row[name] for row in rows]) for name in (rows or [{}])[0]}
+    except (OSError, ValueError, BadZipFile, csv.Error) as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
+    raise FileError(
+        f"{str(path)!r} must be a task, or a file ending in .npz (arrays) or .csv (with a header)"
+    )
+
+
+def _column(
+    path: Path, columns: Mapping[str, npt.NDArray[Any]], name: str, setting: str
+) -> npt.NDArray[Any]:
+    if name not in columns:
+        raise SettingError(
+            f"{setting} must be one of {', '.join(map(repr, columns)) or 'no columns'}, the "
+            f"columns of {str(path)!r}; given {name!r}"
+        )
+    return columns[name]
