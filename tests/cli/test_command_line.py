@@ -14,15 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from command_line import asyncfeded
+
 QUICK = ["--seconds", "2", "--clients", "4", "--evaluate-every", "1"]
 
 
-def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "asyncfeded", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
-
-
-def test_a_run_writes_its_four_files(tmp_path: Path) -> None:
+def test_a_run_writes_its_files(tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = asyncfeded("run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
@@ -37,6 +34,13 @@ def test_a_run_writes_its_four_files(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [float(row["seconds"]) for row in rows] == [0, 1, 2]
     assert max(float(row["accuracy"]) for row in rows) == summary["max_accuracy"]
+    with (out / "clients.csv").open() as file:
+        clients = list(csv.DictReader(file))
+    assert [client["client"] for client in clients] == [f"client-{i}" for i in range(4)]
+    assert sum(int(client["updates"]) for client in clients) == summary["updates"]
+    accuracies = [float(client["accuracy"]) for client in clients]
+    assert min(accuracies) <= summary["client_accuracy_p5"] <= summary["client_accuracy_p95"]
+    assert summary["client_accuracy_p95"] <= max(accuracies)
     assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
     events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
     assert sum(event["event"] == "update" for event in events) == summary["updates"]
@@ -116,6 +120,13 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--initial-epochs", "0"], "initial_epochs must be at least 1; given 0"),
     (["--rule", "fedagv"], "did you mean 'fedavg'?"),
     (["--task", "mnist"], "or 'synthetic-α-β', such as 'synthetic-1-1'; given 'mnist'"),
+    (["--task", "femnist"], "task 'femnist' needs data in "),
+    (["--task", "shakespeare", "--data-dir", "nowhere"], "needs data in 'nowhere/shakespeare'"),
+    (["--widths", "16"], "widths must be two numbers; given '16'"),
+    (["--widths", "16,0"], "widths must be greater than 0; given '0'"),
+    (["--widths", "16,x"], "widths must be a valid integer"),
+    (["--min-examples", "10"], "min_examples chooses among the clients of real data"),
+    (["--max-examples", "1"], "max_examples must be greater than or equal to 2; given '1'"),
     (["--config", "missing.toml"], "'missing.toml' cannot be read: No such file"),
     (["--config", "bad.toml"], "'bad.toml' is not TOML"),
     (["--config", "typo.toml"], "unknown setting 'suspention': did you mean 'suspension'?"),

@@ -14,7 +14,7 @@ from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
-from asyncfeded.experiment.tasks import PAPER_RULES
+from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 from asyncfeded.report.tables import mean_and_spread, table
 from asyncfeded.version import __version__
 
@@ -113,10 +113,12 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
         label = f"{settings.rule:<19} seed {settings.seed}"
         with RunProgress(console, label, settings.seconds) as progress:
             comparison.add(settings.rule, run_experiment(settings, progress, examples))
-    title = f"{first.task}, P = {first.suspension:g}, {first.clients} clients"
+    title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
     comparison.write(folder, title)
-    headings = ["rule", "max accuracy", "90 % of it after", "updates", "refused"]
+    headings = ["rule", "max accuracy", "90 % of it after", "clients 5–95 %", "updates"]
     rows = [_row(figures) for figures in comparison.table()]
+    for rule, refused in comparison.refused().items():
+        console.print(f"{rule}: {refused} updates were refused", highlight=False)
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
     console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True, highlight=False)
 
@@ -135,8 +137,8 @@ def _row(figures: RuleFigures) -> tuple[str, ...]:
         figures.rule,
         mean_and_spread(figures.max_accuracy.mean, figures.max_accuracy.sd, seeds, ".2%"),
         mean_and_spread(figures.t90_seconds.mean, figures.t90_seconds.sd, seeds, ".0f") + " s",
+        f"{figures.client_accuracy_p5.mean:.0%}–{figures.client_accuracy_p95.mean:.0%}",
         mean_and_spread(figures.updates.mean, figures.updates.sd, seeds, ".0f"),
-        str(figures.rejected),
     )
 
 

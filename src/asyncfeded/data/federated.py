@@ -16,13 +16,18 @@ TEST_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Inputs and labels, one row each."""
+    """Inputs and labels, one row each.
+
+    With `per_epoch`, a pass visits only so many of them, drawn anew each time and spread over all;
+    the length is how many a pass visits.
+    """
 
     x: npt.NDArray[Any]
     y: npt.NDArray[np.int64]
+    per_epoch: int | None = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.y) if self.per_epoch is None else self.per_epoch
 
     def take(self, indices: npt.NDArray[np.int64]) -> "Examples":
         """Those at these places, in this order."""

@@ -9,7 +9,7 @@ after a gap of a window's length, for testing: no character of a test example wa
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -48,7 +48,7 @@ def encode(text: str) -> Codes:
     return np.fromiter((_CODE_OF.get(letter, OTHER) for letter in text), np.uint8, len(text))
 
 
-def decode(codes: Codes) -> str:
+def decode(codes: npt.NDArray[np.integer[Any]]) -> str:
     """The text of these classes; other characters come back as �."""
     return "".join((LETTERS + "�")[code] for code in codes)
 
@@ -204,8 +204,9 @@ def shakespeare(
 ) -> FederatedData:
     """Choose roles by a seed and give each to a client.
 
-    `max_examples` caps the windows of a role, for all clients or for each; those kept are spread
-    over the text.
+    `max_examples` caps the windows of a role, for all clients or for each. A pass over its training
+    windows then visits so many, spread over the text and drawn anew each time: to keep always the
+    same ones would save no more work, and teach a client its few windows by heart.
     """
     # With fewer windows, nothing would be left of the last tenth after the gap.
     minimum = max(min_examples, round((WINDOW + 1) / TEST_SHARE))
@@ -219,19 +220,22 @@ def shakespeare(
 
 def _windows(role: Role, cap: int | None, seed: int) -> tuple[Examples, Examples]:
     """The training and the test windows of a role."""
-    if cap is not None and cap < 2:
+    starts = _window_starts(role.stretches)
+    cut = _cut(len(starts))
+    train, test = starts[:cut], starts[cut + WINDOW :]
+    if cap is None:
+        return _examples(role.codes, train), _examples(role.codes, test)
+    if cap < 2:
         raise SettingError(
             f"max_examples must be at least 2, one to train and one to test; given {cap}"
         )
-    starts = _window_starts(role.stretches)
-    cut = _cut(len(starts))
-    sides = starts[:cut], starts[cut + WINDOW :]
-    if cap is not None:
-        held_out = max(1, round(TEST_SHARE * cap))
-        draw = randomness.generator(seed, "windows", role.name)
-        sides = _spread(sides[0], cap - held_out, draw), _spread(sides[1], held_out, draw)
-    train, test = (_examples(role.codes, side) for side in sides)
-    return train, test
+    held_out = max(1, round(TEST_SHARE * cap))
+    per_epoch = min(cap - held_out, len(train))
+    draw = randomness.generator(seed, "test-windows", role.name)
+    return (
+        replace(_examples(role.codes, train), per_epoch=per_epoch),
+        _examples(role.codes, _spread(test, held_out, draw)),
+    )
 
 
 def _window_starts(stretches: Places) -> Places:

@@ -14,7 +14,7 @@ from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
 from asyncfeded.data import femnist, hub, partition, shakespeare
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import GLYPHS
-from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder
+from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder, find_task
 from asyncfeded.report import plots
 
 Scheme = Literal["iid", "dirichlet", "shards", "column"]
@@ -74,7 +74,7 @@ def shares_of(data: FederatedData) -> Shares:
         source = data.sources.get(name)
         shown = name if source is None else f"{name} ({source})"
         counts[shown] = np.bincount(labels, minlength=data.num_classes)
-    return Shares(data.name, _class_names(data), counts)
+    return Shares(find_task(data.name).title, _class_names(data), counts)
 
 
 @dataclass(frozen=True, slots=True)

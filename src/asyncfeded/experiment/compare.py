@@ -32,6 +32,8 @@ class RuleFigures:
     max_accuracy: Spread
     final_accuracy: Spread
     t90_seconds: Spread
+    client_accuracy_p5: Spread
+    client_accuracy_p95: Spread
     updates: Spread
     rejected: int
     wall_seconds: float
@@ -50,6 +52,10 @@ class Comparison:
     def table(self) -> list[RuleFigures]:
         """The figures of every rule over its seeds."""
         return [_figures(rule, results) for rule, results in self._results.items()]
+
+    def refused(self) -> dict[str, int]:
+        """The rules that refused updates, and how many."""
+        return {row.rule: row.rejected for row in self.table() if row.rejected}
 
     def curves(self) -> tuple[list[float], Mapping[str, npt.NDArray[np.float64]]]:
         """The times of evaluation, and per rule the accuracies as (seeds, times)."""
@@ -83,6 +89,8 @@ def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:
         max_accuracy=_spread(result.max_accuracy for result in results),
         final_accuracy=_spread(result.curve[-1].accuracy for result in results),
         t90_seconds=_spread(result.t90_seconds for result in results),
+        client_accuracy_p5=_spread(result.client_accuracy(5) for result in results),
+        client_accuracy_p95=_spread(result.client_accuracy(95) for result in results),
         updates=_spread(result.updates for result in results),
         rejected=sum(sum(result.rejected.values()) for result in results),
         wall_seconds=sum(result.wall_seconds for result in results),

@@ -100,6 +100,7 @@ def federate(
     if memberships is None:
         memberships = [Membership(client_id) for client_id in train]
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
+    result.clients = {name: ClientFigures(examples=len(own)) for name, own in train.items()}
     started = time.perf_counter()
     with (
         EventLog(log) as event_log,
@@ -114,8 +115,6 @@ def federate(
         result.log_sha256 = event_log.sha256
     result.wall_seconds = time.perf_counter() - started
     trainer.load(server.parameters)
-    for name, examples in train.items():
-        result.clients.setdefault(name, ClientFigures()).examples = len(examples)
     if set(held_out) == set(train):
         for name, accuracy in evaluator.of_each(server.parameters).items():
             result.clients[name].accuracy = accuracy

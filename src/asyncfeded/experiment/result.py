@@ -50,7 +50,7 @@ class Result:
             case Received(receipt=receipt):
                 if receipt.reason is None:
                     self.updates += 1
-                    self.clients.setdefault(receipt.client_id, ClientFigures()).updates += 1
+                    self.clients[receipt.client_id].updates += 1
                 else:
                     self.rejected[receipt.reason.value] += 1
             case Finished():

@@ -76,7 +76,7 @@ def run_experiment(
     for name, source in data.sources.items():
         result.clients[name].source = source
     if settings.out is not None:
-        result.write(settings.out, f"{data.name}, {rule.name}, P = {settings.suspension:g}")
+        result.write(settings.out, f"{task.title}, {rule.name}, P = {settings.suspension:g}")
     return result
 
 
@@ -146,7 +146,7 @@ def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceMo
 
 
 def _tensors(examples: Examples) -> TensorExamples:
-    return as_examples((examples.x, examples.y))
+    return replace(as_examples((examples.x, examples.y)), per_epoch=examples.per_epoch)
 
 
 def prepare_folders(folders: Sequence[Path], overwrite: bool) -> None:

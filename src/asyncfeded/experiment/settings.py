@@ -11,7 +11,15 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
 
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data.federated import client_names
@@ -22,14 +30,15 @@ from asyncfeded.simulation.transport import Membership
 Devices = Literal["auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare"]
 
 
-def _from_text(value: object) -> object:
-    """Read numbers from a text such as 16,32."""
-    return value.split(",") if isinstance(value, str) else value
+def _pair(value: object) -> object:
+    """Read two numbers from a text such as 16,32."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or len(parts) != 2:
+        raise PydanticCustomError("pair", "must be two numbers")
+    return tuple(parts)
 
 
-Widths = Annotated[
-    tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]], BeforeValidator(_from_text)
-]
+Widths = Annotated[tuple[PositiveInt, PositiveInt], BeforeValidator(_pair)]
 
 
 class RunSettings(BaseModel):

@@ -70,6 +70,12 @@ class Task:
     paper_devices: str
     rule_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """The name for tables and plots; a stand-in is never taken for the real thing."""
+        standin = self.name.endswith("-standin")
+        return f"{self.name} (generated, not the real data)" if standin else self.name
+
 
 def find_task(name: str) -> Task:
     """The task of this name: one of the paper's, a stand-in, or synthetic-α-β for any α and β."""

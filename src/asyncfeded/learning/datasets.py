@@ -12,10 +12,15 @@ from asyncfeded.core.errors import SettingError
 
 @dataclass(frozen=True, slots=True)
 class TensorExamples:
-    """Inputs and targets, one row each, in memory that torch owns."""
+    """Inputs and targets, one row each, in memory.
+
+    With `per_epoch`, a pass visits only so many of them, drawn anew each time: one from each of so
+    many equal parts. The length is how many a pass visits.
+    """
 
     x: Tensor
     y: Tensor
+    per_epoch: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("x", "y"):  # NumPy's default, which no module of ours computes in
@@ -29,8 +34,21 @@ class TensorExamples:
         if len(self.y) == 0:
             raise SettingError("a data set must have at least one example; given none")
 
+        if self.per_epoch is not None and not 1 <= self.per_epoch <= len(self.y):
+            raise SettingError(
+                f"per_epoch must be from 1 to the {len(self.y)} examples; given {self.per_epoch}"
+            )
+
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.y) if self.per_epoch is None else self.per_epoch
+
+    def order(self, draw: np.random.Generator) -> Tensor:
+        """The places of the examples that one pass visits, in its order."""
+        order = draw.permutation(len(self))
+        if self.per_epoch is not None:
+            bounds = np.linspace(0, len(self.y), self.per_epoch + 1).astype(np.int64)
+            order = draw.integers(bounds[:-1], bounds[1:])[order]
+        return torch.from_numpy(order)
 
 
 def as_examples(dataset: Any) -> TensorExamples:

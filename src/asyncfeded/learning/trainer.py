@@ -180,7 +180,7 @@ class TorchTrainer:
         epoch = 0
         while epoch < task.epochs if steps_left is None else steps_left > 0:
             rate = self._training.rate(task.round, epoch)
-            order = torch.from_numpy(draw.permutation(len(examples)))
+            order = examples.order(draw)
             for x, y in split(examples.x[order], examples.y[order], self._training.batch_size):
                 if steps_left is not None:
                     if steps_left == 0:
