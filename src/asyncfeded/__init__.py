@@ -11,6 +11,7 @@ from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.server import Server
+from asyncfeded.data import partition
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "federate",
     "guards",
+    "partition",
     "rules",
 ]
 

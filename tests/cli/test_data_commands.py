@@ -87,9 +87,12 @@ def test_damaged_data_are_listed_as_such(data_dir: Path) -> None:
 
 def test_the_classes_of_a_tasks_clients_are_drawn(data_dir: Path, tmp_path: Path) -> None:
     out = tmp_path / "classes.png"
+    samples = tmp_path / "samples.png"
     done = asyncfeded(
-        "data", "show", "femnist", "--clients", "3", "--min-examples", "20", "--out", out
+        *("data", "show", "femnist", "--clients", "3", "--min-examples", "20", "--out", out),
+        *("--samples", samples),
     )
+    assert samples.read_bytes().startswith(PNG)
     assert (done.returncode, done.stderr) == (0, "")
     assert "femnist: 3 clients" in done.stdout
     assert out.read_bytes().startswith(PNG)

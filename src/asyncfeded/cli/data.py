@@ -12,6 +12,7 @@ from asyncfeded.experiment.catalogue import (
     Dealing,
     Entry,
     Scheme,
+    draw_samples,
     entries,
     fetch,
     shares_of,
@@ -87,14 +88,20 @@ def list_command(data_dir: Path | None) -> None:
     type=click.Path(path_type=Path),
     default=Path("classes.png"),
     show_default=True,
-    help="the picture",
+    help="the picture of classes",
 )
-def show(what: str, out: Path, **options: Any) -> None:
+@click.option(
+    "--samples",
+    type=click.Path(path_type=Path),
+    metavar="PICTURE",
+    help="of a task with images: draw some of every client's to this file too",
+)
+def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
     """Draw how many examples of each class each client has.
 
     \b
     Examples:
-      asyncfeded data show femnist-standin
+      asyncfeded data show femnist-standin --samples glyphs.png
       asyncfeded data show femnist --clients 20 --min-examples 120
       asyncfeded data show my.npz --partition dirichlet --alpha 0.3 --clients 20
       asyncfeded data show my.csv --labels species --partition column --column site
@@ -113,7 +120,10 @@ def show(what: str, out: Path, **options: Any) -> None:
     else:
         names = ("clients", "data_seed", "min_examples", "max_examples", "data_dir")
         given = {name: options[name] for name in names if options[name] is not None}
-        shares = shares_of(load_data(run_settings({"task": what, **given})))
+        chosen = load_data(run_settings({"task": what, **given}))
+        shares = shares_of(chosen)
+        if samples is not None:
+            draw_samples(samples, chosen)
     shares.plot(out)
     totals = [int(row.sum()) for row in shares.counts.values()]
     classes = [int((row > 0).sum()) for row in shares.counts.values()]

@@ -19,6 +19,7 @@ from asyncfeded.report import plots
 
 Scheme = Literal["iid", "dirichlet", "shards", "column"]
 NAMES = tuple(hub.REPOSITORIES)
+LONGEST_NAME = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,22 @@ class Shares:
 def shares_of(data: FederatedData) -> Shares:
     """The shares of a task's clients, training and test examples together."""
     counts = {}
-    for name in data.train:
+    for name, shown in zip(data.train, _shown_names(data), strict=True):
         labels = np.concatenate([data.train[name].y, data.test[name].y])
-        source = data.sources.get(name)
-        shown = name if source is None else f"{name} ({source})"
         counts[shown] = np.bincount(labels, minlength=data.num_classes)
     return Shares(find_task(data.name).title, _class_names(data), counts)
+
+
+def draw_samples(path: Path, data: FederatedData, per_client: int = 20) -> None:
+    """Draw some images of every client, sorted by class and spread over the classes."""
+    rows = []
+    for examples in data.train.values():
+        if examples.x.ndim != 3:
+            raise SettingError(f"samples are drawn of images; {data.name!r} has none")
+        order = np.argsort(examples.y, kind="stable")
+        places = np.linspace(0, len(order) - 1, min(per_client, len(order))).astype(np.int64)
+        rows.append(examples.x[order[places]])
+    plots.image_rows(path, _shown_names(data), rows, find_task(data.name).title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,14 @@ def _entry(name: str, data_dir: Path | None, sizes: Any) -> Entry:
     except AsyncFedEDError as error:
         return Entry(name, f"damaged: {error}", classes=_classes(name))
     return Entry(name, str(folder), len(found), sum(found.values()), _classes(name))
+
+
+def _shown_names(data: FederatedData) -> list[str]:
+    """The clients, with whose data they have; a long name is cut at its beginning."""
+    shown = {
+        n: s if len(s) <= LONGEST_NAME else f"…{s[-LONGEST_NAME:]}" for n, s in data.sources.items()
+    }
+    return [f"{name} ({shown[name]})" if name in shown else name for name in data.train]
 
 
 def _classes(name: str) -> int:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogLocator, PercentFormatter
 
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
@@ -68,7 +69,8 @@ def class_distribution(
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     shown = np.ma.masked_equal(counts, 0)
-    image = axes.imshow(shown, aspect="auto", cmap="viridis_r", interpolation="nearest", vmin=0)
+    scale = LogNorm(1, max(2, counts.max()))  # a few classes can outnumber the rest a hundredfold
+    image = axes.imshow(shown, aspect="auto", cmap="viridis_r", interpolation="nearest", norm=scale)
     axes.set_title(title)
     axes.set_xlabel("class")
     every = max(1, len(classes) // MOST_TICKS)
@@ -76,8 +78,28 @@ def class_distribution(
     every = 1 + len(clients) // MOST_ROWS
     labels = [f"{name}: {row.sum()}" for name, row in zip(clients, counts, strict=True)]
     axes.set_yticks(range(0, len(clients), every), labels[::every], fontsize=8)
-    figure.colorbar(image, label="examples", pad=0.01)
+    figure.colorbar(
+        image, label="examples", pad=0.01, format="{x:g}", ticks=LogLocator(subs=(1, 3))
+    )
     figure.savefig(path, dpi=DPI)
+
+
+def image_rows(
+    path: str | Path, clients: Sequence[str], rows: Sequence[npt.NDArray[np.uint8]], title: str
+) -> None:
+    """Draw some images of each client, a row each."""
+    width = max(len(row) for row in rows)
+    figure = Figure(figsize=(3.0 + 0.32 * width, 0.8 + 0.34 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    side = rows[0].shape[1]
+    sheet = np.full((side * len(rows), side * width), 255, dtype=np.uint8)
+    for index, row in enumerate(rows):
+        sheet[index * side : (index + 1) * side, : side * len(row)] = np.hstack(list(row))
+    axes.imshow(sheet, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    axes.set_title(title)
+    axes.set_xticks([])
+    axes.set_yticks(side * np.arange(len(rows)) + side / 2, clients, fontsize=8)
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
 
 
 def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
