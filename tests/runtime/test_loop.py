@@ -71,8 +71,10 @@ def test_a_run_goes_on_while_an_evaluation_is_made() -> None:
         happened.append(f"begun {seconds:g}")
         return lambda: Evaluation(accuracy=0.5, loss=0.0)
 
+    transport = Scripted([1.0, 3.0])
+    transport._leave = None
     server = Server(vector(0), rules.asyncfeded())
-    for event in run(server, Scripted([1.0, 3.0]), 4.0, evaluate, evaluate_every=2.0):
+    for event in run(server, transport, 4.0, evaluate, evaluate_every=2.0):
         if isinstance(event, Received | Evaluated):
             happened.append(f"{type(event).__name__} {event.seconds:g}")
     # The evaluation of 0 is waited for at 2, when the update of 1 has long been folded in.
