@@ -244,7 +244,7 @@ _SHAKESPEARE = Task(
     name="shakespeare",
     make_data=_shakespeare_data,
     make_module=lambda widths: NextCharacter(*widths, shakespeare.CLASSES),
-    widths=(8, 64),
+    widths=(8, 32),
     widths_of="the embedding and the LSTM layers",
     training=LocalTraining(learning_rate=1.0, momentum=0.5, decay=0.995),
     paper_devices="paper-shakespeare",
