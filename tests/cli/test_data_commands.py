@@ -140,6 +140,8 @@ def test_a_csv_file_has_its_columns_by_name(tmp_path: Path) -> None:
         (["show", "trees.csv", "--labels", "species", "--clients", "9"], "from 1 to 2 examples"),
         (["show", "femnist"], "task 'femnist' needs data in"),
         (["show", "minst"], "task must be femnist"),
+        (["show", "trees.csv", "--out", "classes.xyz"], "must end in .png, .svg, .pdf; given 'cla"),
+        (["show", "shakespeare-standin", "--samples", "a.png"], "samples are drawn of images"),
         (["fetch", "mnist"], "'mnist' is not one of 'femnist', 'shakespeare'"),
     ],
 )

@@ -30,6 +30,16 @@ data_dir_option = click.option(
 )
 
 
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a name that is not a picture's."""
+    if path is not None and path.suffix not in PICTURES:
+        raise click.BadParameter(f"must end in {', '.join(PICTURES)}; given {str(path)!r}")
+    return path
+
+
 @click.group()
 def data() -> None:
     """Fetch data sets, list them, and show how they are shared out."""
@@ -88,12 +98,14 @@ def list_command(data_dir: Path | None) -> None:
     type=click.Path(path_type=Path),
     default=Path("classes.png"),
     show_default=True,
+    callback=_picture,
     help="the picture of classes",
 )
 @click.option(
     "--samples",
     type=click.Path(path_type=Path),
     metavar="PICTURE",
+    callback=_picture,
     help="of a task with images: draw some of every client's to this file too",
 )
 def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
@@ -121,9 +133,9 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
         names = ("clients", "data_seed", "min_examples", "max_examples", "data_dir")
         given = {name: options[name] for name in names if options[name] is not None}
         chosen = load_data(run_settings({"task": what, **given}))
-        shares = shares_of(chosen)
         if samples is not None:
             draw_samples(samples, chosen)
+        shares = shares_of(chosen)
     shares.plot(out)
     totals = [int(row.sum()) for row in shares.counts.values()]
     classes = [int((row > 0).sum()) for row in shares.counts.values()]

@@ -55,7 +55,10 @@ def read_arrays(
     path: Path, dtypes: Mapping[str, str]
 ) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
     """Read the arrays of these names and types, and the names of what they hold."""
-    names = json.loads(read_about(path).get("names", "[]"))
+    try:
+        names = json.loads(read_about(path).get("names", ""))
+    except json.JSONDecodeError:
+        raise FileError(f"{str(path)!r} has no names: remove it and make it again") from None
     with safe_open(path, framework="numpy") as file:
         found = set(file.keys())
         if found != set(dtypes):
