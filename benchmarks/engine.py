@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -29,8 +30,10 @@ from asyncfeded import randomness
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
-from asyncfeded.experiment.tasks import DataChoice, Task, find_task
-from asyncfeded.learning.datasets import TensorExamples, as_examples, join
+from asyncfeded.experiment.run import as_tensors, load_data
+from asyncfeded.experiment.settings import run_settings
+from asyncfeded.experiment.tasks import Task, find_task
+from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.evaluation import Evaluator
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.trainer import TorchTrainer, batch_sizes
@@ -119,9 +122,9 @@ class Workload:
         self.seconds = seconds
         self.task: Task = find_task(task)
         self.settings = self.task.rule_settings["asyncfeded"]
-        data = self.task.make_data(DataChoice(clients=10, seed=1))
-        self.train = {n: as_examples((e.x, e.y)) for n, e in data.train.items()}
-        self.tests = {n: as_examples((e.x, e.y)) for n, e in data.test.items()}
+        data = load_data(run_settings({"task": task}))
+        self.train = {name: as_tensors(examples) for name, examples in data.train.items()}
+        self.tests = {name: as_tensors(examples) for name, examples in data.test.items()}
         self.test = join(list(self.tests.values()))
 
     def module(self) -> nn.Module:
@@ -184,8 +187,9 @@ def eager_round(
     epochs: int,
     batch_size: int,
 ) -> None:
+    draw = np.random.default_rng(0)
     for _ in range(epochs):
-        order = torch.randperm(len(examples))
+        order = examples.order(draw)
         start = 0
         for size in batch_sizes(len(examples), batch_size):
             batch = order[start : start + size]

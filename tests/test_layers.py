@@ -67,6 +67,12 @@ def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
         assert ours <= ALLOWED[layer] | {layer}, path
 
 
+def test_data_need_nothing_of_the_core_but_its_errors() -> None:
+    for path in files_of("data"):
+        core = {name for name in imports_of(path) if name.startswith("asyncfeded.core")}
+        assert core <= {"asyncfeded.core.errors"}, path
+
+
 @pytest.mark.parametrize("layer", NO_TORCH)
 def test_torch_stays_in_the_learning_layer(layer: str) -> None:
     for path in files_of(layer):

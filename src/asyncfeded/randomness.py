@@ -8,12 +8,21 @@ kind of draw changes no other.
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
+
+Places = npt.NDArray[np.int64]
 
 
 def key(seed: int, purpose: str, client_id: str = "", round_number: int = 0) -> bytes:
     """16 bytes that belong to this purpose alone."""
     name = f"{seed}|{purpose}|{round_number}|{client_id}"
     return blake2b(name.encode(), digest_size=16).digest()
+
+
+def one_of_each_part(count: int, parts: int, draw: np.random.Generator) -> Places:
+    """Cut the places 0 to count − 1 into equal parts and draw one from each, in rising order."""
+    bounds = np.linspace(0, count, parts + 1).astype(np.int64)
+    return draw.integers(bounds[:-1], bounds[1:])
 
 
 def generator(

@@ -124,6 +124,8 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--task", "shakespeare", "--data-dir", "nowhere"], "needs data in 'nowhere/shakespeare'"),
     (["--widths", "16"], "widths must be two numbers; given '16'"),
     (["--widths", "16,0"], "widths must be greater than 0; given '0'"),
+    (["--widths", "9999999,9999999"], "widths must make a model of at most 1,000,000,000 param"),
+    (["--data-dir", ""], "data_dir must be the path of a folder; given an empty text"),
     (["--widths", "16,x"], "widths must be a valid integer"),
     (["--min-examples", "10"], "min_examples chooses among the clients of real data"),
     (["--max-examples", "1"], "max_examples must be greater than or equal to 2; given '1'"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,7 @@ def test_every_task_is_one_flag_away_and_exact(task: str, data_dir: Path, tmp_pa
     assert summary["updates"] > 0
     assert (tmp_path / "1" / "accuracy.csv").read_text() == curve
     assert summary["settings"]["task"] == task
+    assert ("(generated, not the real data)" in done.stdout) == ("standin" in task)
     assert summary["settings"]["widths"] == [4, 8]
     with (tmp_path / "1" / "clients.csv").open() as file:
         sources = [row["source"] for row in csv.DictReader(file)]
@@ -94,7 +96,7 @@ def test_the_classes_of_a_tasks_clients_are_drawn(data_dir: Path, tmp_path: Path
     )
     assert samples.read_bytes().startswith(PNG)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "femnist: 3 clients" in done.stdout
+    assert "femnist, training examples: 3 clients" in done.stdout
     assert out.read_bytes().startswith(PNG)
 
 
@@ -134,6 +136,9 @@ def test_a_csv_file_has_its_columns_by_name(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["show", "my.npz"], "'my.npz' cannot be read"),
+        (["show", "trees.parquet"], "'trees.parquet' must be an .npz file, or a .csv file"),
+        (["show", "femnist-standin", "--alpha", "1"], "--alpha is for a file; given with 'femn"),
+        (["show", "trees.csv", "--max-examples", "9"], "--max-examples is for a task"),
         (["show", "no.npz"], "'no.npz' cannot be read"),
         (["show", "trees.csv"], "labels must be one of 'species', the columns of 'trees.csv'"),
         (["show", "trees.csv", "--labels", "species", "--partition", "column"], "column must name"),
@@ -150,12 +155,66 @@ def test_bad_requests_are_one_line_and_exit_code_2(
 ) -> None:
     (tmp_path / "my.npz").write_bytes(b"PK no zip")
     (tmp_path / "trees.csv").write_text("species\noak\nelm\n")
+    (tmp_path / "trees.parquet").write_text("PAR1")
     done = asyncfeded("data", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not (tmp_path / "classes.png").exists()
+
+
+def lose_a_shard(folder: Path) -> None:
+    (folder / "femnist" / "test" / "all_data_1_niid_05_keep_0_test_9.json").unlink()
+
+
+def break_json(folder: Path) -> None:
+    path = folder / "femnist" / "train" / "all_data_0_niid_05_keep_0_train_9.json"
+    path.write_text(path.read_text()[:-100])
+
+
+def spoil_a_label(folder: Path) -> None:
+    path = folder / "femnist" / "train" / "all_data_0_niid_05_keep_0_train_9.json"
+    content = json.loads(path.read_text())
+    content["user_data"]["f0001"]["y"][3] = 99
+    path.write_text(json.dumps(content))
+
+
+def empty_a_role(folder: Path) -> None:
+    (folder / "shakespeare" / "roles.json").write_text('{"A": {"text": ""}}')
+
+
+@pytest.mark.parametrize(
+    ("task", "spoil", "message"),
+    [
+        ("femnist", lose_a_shard, "all_data_1_niid_05_keep_0_test_9.json' is missing"),
+        ("femnist", break_json, "all_data_0_niid_05_keep_0_train_9.json' is not json"),
+        ("femnist", spoil_a_label, "user 'f0001': labels must be from 0 to 61; sample 3 has 99"),
+        ("shakespeare", empty_a_role, "role 'A': its text is empty: remove the role"),
+    ],
+)
+def test_spoilt_data_end_a_run_before_anything_is_written(
+    task: str, spoil: Callable[[Path], None], message: str, data_dir: Path, tmp_path: Path
+) -> None:
+    spoil(data_dir)
+    out = tmp_path / "out"
+    done = asyncfeded("run", "--task", task, "--clients", "3", "--out", out)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert not out.exists()
+
+
+def test_brackets_and_dollars_in_names_are_just_characters(tmp_path: Path) -> None:
+    (tmp_path / "a[bold].csv").write_text("y\n$10k-$20k\n$20k_$30k\n漢\n")
+    arguments = ["a[bold].csv", "--clients", "2", "--out", "x[b].png"]
+    done = asyncfeded("data", "show", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a[bold].csv, iid: 2 clients, 3 examples" in done.stdout
+    assert "plot: x[b].png" in done.stdout
+    listed = asyncfeded("data", "list", "--data-dir", tmp_path / "d[/old]")
+    assert (listed.returncode, listed.stderr) == (0, "")
 
 
 def test_fetching_without_network_says_what_to_do(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data import cache
@@ -139,7 +140,7 @@ def test_writers_are_chosen_by_number_seed_and_size(folder: Path) -> None:
 
 
 def test_more_clients_than_writers_is_refused_with_the_number_there_is(folder: Path) -> None:
-    with pytest.raises(SettingError, match="clients must be at most 2, as many writers have at"):
+    with pytest.raises(SettingError, match="at most 2, the number of writers with at least 12"):
         femnist(load_writers(folder), clients=3, min_examples=12)
 
 
@@ -175,3 +176,42 @@ def test_a_shard_written_by_leaf_has_more_keys_than_we_need(folder: Path) -> Non
     path = folder / "train" / "all_data_0_niid_05_keep_0_train_9.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "hierarchies": []}))
     assert len(load_writers(folder).names) == 5
+
+
+def test_a_split_by_user_leaves_nobody_to_choose_and_says_so(tmp_path: Path) -> None:
+    write_side(tmp_path, "train", 0, {"a": {"x": [image(1)], "y": [1]}})
+    write_side(tmp_path, "test", 0, {"b": {"x": [image(2)], "y": [1]}})
+    with pytest.raises(SettingError, match="no writer has both: make the data with LEAF's -t samp"):
+        femnist(load_writers(tmp_path), clients=1, min_examples=1)
+
+
+@pytest.mark.parametrize("names", ["5", "null", '"ab"', '["a", "a"]', "[1, 2]", "{}", "[", None])
+def test_a_file_whose_names_are_odd_is_refused(tmp_path: Path, names: str | None) -> None:
+    arrays = {
+        "offsets": np.array([0, 1, 2]),
+        "pixels": np.zeros((2, 28, 28), np.uint8),
+        "labels": np.zeros(2, np.uint8),
+        "in_test": np.zeros(2, bool),
+    }
+    content = save(arrays, None if names is None else {"names": names})
+    (tmp_path / "femnist.safetensors").write_bytes(content)
+    with pytest.raises(FileError, match="must have different names"):
+        load_writers(tmp_path)
+
+
+def test_a_file_with_a_single_number_for_an_array_is_refused(tmp_path: Path) -> None:
+    arrays = {
+        "offsets": np.array([0, 1]),
+        "pixels": np.zeros((1, 28, 28), np.uint8),
+        "labels": np.array(0, np.uint8),
+        "in_test": np.zeros(1, bool),
+    }
+    (tmp_path / "femnist.safetensors").write_bytes(save(arrays, {"names": '["a"]'}))
+    with pytest.raises(FileError, match="must hold labels as an array of uint8"):
+        load_writers(tmp_path)
+
+
+def test_two_data_sets_share_a_digest_only_if_they_are_the_same(folder: Path) -> None:
+    writers = load_writers(folder)
+    digests = [femnist(writers, 3, seed, min_examples=1).sha256 for seed in (0, 0, 1)]
+    assert digests[0] == digests[1] != digests[2]

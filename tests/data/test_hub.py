@@ -102,6 +102,19 @@ def test_a_window_of_another_length_is_named_with_its_row_and_role(tmp_path: Pat
     assert not (tmp_path / "shakespeare").exists()
 
 
+def test_windows_out_of_order_are_refused(tmp_path: Path) -> None:
+    rows = [("A", x, y) for x, y in reversed(windows(speech("A", 200)))]
+    source = shakespeare_repository(tmp_path / "repository", rows)
+    with pytest.raises(FileError, match="role 'A': its windows do not follow one another"):
+        fetch("shakespeare", tmp_path / "shakespeare", lambda *_: None, source)
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_download(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot be written: choose another --data-dir"):
+        fetch("femnist", tmp_path / "file" / "femnist", lambda *_: pytest.fail("downloaded"))
+
+
 def test_what_cannot_be_reached_says_what_to_do_without_network(tmp_path: Path) -> None:
     with pytest.raises(FileError) as raised:
         fetch("femnist", tmp_path / "femnist", lambda *_: None, str(tmp_path / "nowhere"))

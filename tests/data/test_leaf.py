@@ -11,7 +11,7 @@ import pytest
 from asyncfeded.core.errors import FileError
 from asyncfeded.data.femnist import load_writers
 from asyncfeded.data.leaf import read_leaf
-from leaf_folders import image, shard, write_femnist
+from leaf_folders import image, shard, write_femnist, write_side
 
 Shard = dict[str, Any]
 
@@ -96,6 +96,36 @@ def test_a_user_in_two_shards_is_refused(folder: Path) -> None:
     path = folder / "train" / "all_data_1_niid_05_keep_0_train_9.json"
     path.write_text(json.dumps(shard({"f0001": {"x": [image(9)], "y": [0]}})))
     assert "user 'f0001': is also in all_data_0_niid_05_keep_0_train_9.json" in error_of(folder)
+
+
+def test_shards_without_users_are_refused(tmp_path: Path) -> None:
+    for side in ("train", "test"):
+        write_side(tmp_path, side, 0, {})
+    assert "has no users in any of its shards" in error_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [("1" + "0" * 400, "x must be lists of numbers"), ("1" * 5000, "is not json: Exceeds")],
+)
+def test_numbers_beyond_all_bounds_are_refused(folder: Path, number: str, message: str) -> None:
+    path = folder / "train" / "all_data_0_niid_05_keep_0_train_9.json"
+    path.write_text(path.read_text().replace("[[", f"[[{number},", 1))
+    assert message in error_of(folder)
+
+
+@pytest.mark.parametrize("name", ["", "R\ud800"])
+def test_a_name_that_cannot_be_written_again_is_refused(tmp_path: Path, name: str) -> None:
+    for side in ("train", "test"):
+        write_side(tmp_path, side, 0, {name: {"x": [image(1)], "y": [1]}})
+    assert "a name must be a text of valid characters" in error_of(tmp_path)
+
+
+def test_a_shard_too_large_to_be_read_at_once_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("asyncfeded.data.leaf.MAX_SHARD_BYTES", 1000)
+    assert "must have at most 1,000 bytes; has " in error_of(folder)
 
 
 def test_json_that_breaks_off_is_refused(folder: Path) -> None:

@@ -17,7 +17,7 @@ from asyncfeded.data.shakespeare import (
     role_from_windows,
     shakespeare,
 )
-from leaf_folders import speech, windows, write_leaf_shakespeare, write_roles
+from leaf_folders import speech, windows, write_leaf_shakespeare, write_roles, write_side
 
 LENGTHS = {"HAMLET": 3000, "OPHELIA": 2000, "GHOST": 1200, "GUARD": 300}
 
@@ -43,16 +43,15 @@ def test_an_example_is_a_window_of_80_characters_and_the_one_after(folder: Path)
 
 
 def test_no_test_character_was_seen_in_training(folder: Path) -> None:
-    # 3,000 characters have 2,920 windows: 2,628 to train, up to character 2,627 + 80. Then a gap
-    # of 80 windows: the first test window starts at 2,708.
+    # 3,000 characters have 2,920 windows: 2,628 to train, the last with the target 2,627 + 80.
+    # Then a gap of 80 windows: the first test window starts at 2,708.
     roles = Roles.gather([role_from_windows("r", windows(speech("r", 3000)))])
-    places = np.arange(3000, dtype=np.int64)
     data = shakespeare(roles, clients=1, max_examples=None, min_examples=1)
-    text = encode(speech("r", 3000))
+    text = speech("r", 3000)
     train, test = data.train["client-0"], data.test["client-0"]
     assert (len(train), len(test)) == (2628, 2920 - 2628 - WINDOW)
-    assert places[2707] == 2628 - 1 + WINDOW
-    assert decode(test.x[0]) == decode(text[2708 : 2708 + WINDOW])
+    assert decode(train.x[-1]) + decode(train.y[-1:]) == text[2627:2708]
+    assert decode(test.x[0]) == text[2708 : 2708 + WINDOW]
 
 
 def test_windows_are_views_into_the_text(folder: Path) -> None:
@@ -95,9 +94,7 @@ def test_roles_too_short_for_the_gap_are_never_chosen(folder: Path) -> None:
     data = shakespeare(load_roles(folder), clients=3, min_examples=1)
     assert "GUARD" not in data.sources.values()
     assert all(len(test) > 0 for test in data.test.values())
-    with pytest.raises(
-        SettingError, match="clients must be at most 3, as many roles have at least"
-    ):
+    with pytest.raises(SettingError, match="at most 3, the number of roles with at least 810"):
         shakespeare(load_roles(folder), clients=4, min_examples=1)
 
 
@@ -126,6 +123,18 @@ def test_no_leaf_character_is_on_both_sides_either(tmp_path: Path) -> None:
     assert trained
     assert tested
     assert not trained & tested
+
+
+def test_windows_out_of_order_are_refused_because_they_cannot_be_kept_apart(tmp_path: Path) -> None:
+    every = windows(speech("r", 400))
+    shuffled = [every[i] for i in np.random.default_rng(0).permutation(len(every))]
+    for side in ("train", "test"):
+        x, y = ([pair[part] for pair in shuffled] for part in (0, 1))
+        write_side(tmp_path, side, 0, {"ROLE": {"x": x, "y": y}})
+    with pytest.raises(
+        FileError, match=r"user 'ROLE': its windows do not follow one another.*niid"
+    ):
+        load_roles(tmp_path)
 
 
 def test_a_plain_roles_file_is_read_too_and_only_once(
@@ -189,8 +198,6 @@ def test_a_folder_of_neither_kind_is_refused(tmp_path: Path) -> None:
 def test_a_leaf_window_of_another_size_is_refused(
     tmp_path: Path, x: str, y: str, message: str
 ) -> None:
-    from leaf_folders import write_side
-
     for side in ("train", "test"):
         write_side(tmp_path, side, 0, {"ROLE": {"x": [x], "y": [y]}})
     with pytest.raises(FileError, match=f"user 'ROLE': {message}"):

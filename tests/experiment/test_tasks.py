@@ -66,9 +66,9 @@ def test_the_slowest_of_ten_devices_has_most_of_the_data(tmp_path: Path) -> None
     write_roles(tmp_path / "shakespeare", {f"r{i}": 3000 for i in range(10)})
     for name in ("femnist", "shakespeare"):
         task = find_task(name)
-        data = task.make_data(DataChoice(10, 0, min_examples=10, data_dir=tmp_path))
-        sizes = [len(examples) for examples in data.train.values()]
         rounds = PAPER_ROUND_SECONDS[task.paper_devices]
+        choice = DataChoice(10, 0, min_examples=10, data_dir=tmp_path, round_seconds=rounds)
+        sizes = [len(examples) for examples in task.make_data(choice).train.values()]
         by_time = [size for _, size in sorted(zip(rounds, sizes, strict=True))]
         assert by_time == sorted(sizes)
     # 100 windows per second of a round, nine tenths of them to train: 4.8 s and 24.7 s.

@@ -40,6 +40,16 @@ def test_a_pass_cannot_visit_more_than_there_are() -> None:
             examples(3, per_epoch=wrong)
 
 
+def test_other_arrays_are_copied_whatever_their_strides() -> None:
+    array = np.zeros((4, 6), dtype=np.float32)
+    for part in (array, array[:, :3], array.T, array[::2]):
+        kept = as_examples((part, np.zeros(len(part), dtype=np.int64)))
+        array[:] = 9
+        assert not kept.x.any()
+        assert kept.x.is_contiguous()
+        array[:] = 0
+
+
 def test_windows_of_a_text_stay_views() -> None:
     text = np.arange(100, dtype=np.uint8)
     windows = sliding_window_view(text, 80, writeable=True)

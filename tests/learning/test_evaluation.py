@@ -56,6 +56,21 @@ def test_outputs_that_are_no_scores_need_a_measure_of_their_own() -> None:
     assert near(weights)[0] == 0.5
 
 
+class Noisy(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + torch.randn(len(x), 2)
+
+
+def test_a_module_that_draws_at_random_is_measured_alike_each_time() -> None:
+    data = TensorExamples(torch.zeros(50, 1), torch.zeros(50, dtype=torch.long))
+    weights = torch.zeros(2).numpy()
+    found = set()
+    for seed in range(3):
+        torch.manual_seed(seed)
+        found.add(Evaluator(Noisy(1, 2, bias=False), {"all": data})(weights))
+    assert len(found) == 1
+
+
 def test_every_client_is_measured_on_its_own_and_all_together() -> None:
     # Scores (x, 0): class 0 for x > 0. Client a has one right of one, client b one right of three.
     parts = {

@@ -1,12 +1,14 @@
 """`asyncfeded data`: fetch data sets, list them, show how they are shared out."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import click
+from click.core import ParameterSource
 from rich.progress import Progress
 
-from asyncfeded.cli.progress import make_console
+from asyncfeded.cli.progress import make_console, say
 from asyncfeded.experiment.catalogue import (
     NAMES,
     Dealing,
@@ -15,11 +17,13 @@ from asyncfeded.experiment.catalogue import (
     draw_samples,
     entries,
     fetch,
+    is_labelled_file,
     shares_of,
     shares_of_file,
 )
 from asyncfeded.experiment.run import load_data
 from asyncfeded.experiment.settings import run_settings
+from asyncfeded.experiment.tasks import find_task
 from asyncfeded.report.tables import table
 
 data_dir_option = click.option(
@@ -31,6 +35,9 @@ data_dir_option = click.option(
 
 
 PICTURES = (".png", ".svg", ".pdf")
+OF_BOTH = ("clients", "data_seed")
+OF_TASKS = ("min_examples", "max_examples", "data_dir", "samples")
+OF_FILES = ("partition", "alpha", "shards_per_client", "labels", "column")
 
 
 def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
@@ -59,11 +66,7 @@ def fetch_command(name: str, data_dir: Path | None) -> None:
         entry = fetch(
             name, data_dir, lambda done, of: progress.update(bar, completed=done, total=of)
         )
-    console.print(
-        f"{entry.name}: {entry.clients:,} clients, {entry.examples:,} examples in {entry.where}",
-        soft_wrap=True,
-        highlight=False,
-    )
+    say(console, f"{name}: {entry.clients} clients, {entry.examples} examples in {entry.where}")
 
 
 @data.command("list")
@@ -118,41 +121,44 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
       asyncfeded data show my.npz --partition dirichlet --alpha 0.3 --clients 20
       asyncfeded data show my.csv --labels species --partition column --column site
     """
-    if Path(what).suffix in (".npz", ".csv"):
-        dealing = Dealing(
-            scheme=options["partition"],
-            clients=options["clients"],
-            seed=options["data_seed"],
-            alpha=options["alpha"],
-            shards_per_client=options["shards_per_client"],
-            labels=options["labels"],
-            column=options["column"],
-        )
-        shares = shares_of_file(Path(what), dealing)
+    is_file = is_labelled_file(what)
+    foreign = OF_TASKS if is_file else OF_FILES
+    context = click.get_current_context()
+    for name in foreign:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag, owner = name.replace("_", "-"), "a task" if is_file else "a file"
+            raise click.UsageError(f"--{flag} is for {owner}; given with {what!r}")
+    if is_file:
+        shares = shares_of_file(Path(what), _dealing(options))
     else:
-        names = ("clients", "data_seed", "min_examples", "max_examples", "data_dir")
-        given = {name: options[name] for name in names if options[name] is not None}
-        chosen = load_data(run_settings({"task": what, **given}))
+        given = {name: options[name] for name in OF_BOTH + OF_TASKS[:-1]}
+        settings = run_settings({"task": what, **{n: v for n, v in given.items() if v is not None}})
+        chosen, title = load_data(settings), find_task(what).title
         if samples is not None:
-            draw_samples(samples, chosen)
-        shares = shares_of(chosen)
+            draw_samples(samples, chosen, title)
+        shares = shares_of(chosen, title)
     shares.plot(out)
     totals = [int(row.sum()) for row in shares.counts.values()]
     classes = [int((row > 0).sum()) for row in shares.counts.values()]
-    make_console().print(
+    say(
+        make_console(),
         f"{shares.title}: {len(totals)} clients, {sum(totals):,} examples "
         f"({min(totals):,} to {max(totals):,} each), {len(shares.classes)} classes "
         f"({min(classes)} to {max(classes)} each)\nplot: {out}",
-        soft_wrap=True,
-        highlight=False,
+    )
+
+
+def _dealing(options: Mapping[str, Any]) -> Dealing:
+    return Dealing(
+        scheme=options["partition"],
+        clients=options["clients"],
+        seed=options["data_seed"],
+        alpha=options["alpha"],
+        shards_per_client=options["shards_per_client"],
+        labels=options["labels"],
+        column=options["column"],
     )
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    return (
-        entry.name,
-        "any number" if entry.clients is None else f"{entry.clients:,}",
-        "–" if entry.examples is None else f"{entry.examples:,}",
-        "–" if entry.classes is None else str(entry.classes),
-        entry.where,
-    )
+    return entry.name, entry.clients, entry.examples, str(entry.classes), entry.where

@@ -9,7 +9,7 @@ import click
 
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
-from asyncfeded.cli.progress import RunProgress, make_console
+from asyncfeded.cli.progress import RunProgress, make_console, say
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment
@@ -52,7 +52,7 @@ cli.add_command(data)
 @config_option
 @overwrite_option
 def run(config: Path | None, overwrite: bool, **options: Any) -> None:
-    """Run one rule and write summary.json, events.jsonl, accuracy.csv and accuracy.png.
+    """Run one rule; write summary.json, events.jsonl, accuracy.csv, accuracy.png, clients.csv.
 
     \b
     Examples:
@@ -73,10 +73,10 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
     prepare_folders([settings.out], overwrite)
     with RunProgress(console, settings.rule, settings.seconds) as progress:
         result = run_experiment(settings, progress, examples)
-    for name, value in result.summary().items():
+    figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
+    for name, value in figures.items():
         if name not in ("settings", "package_version"):
-            console.print(f"{name:<15} {_shown(value)}", soft_wrap=True, highlight=False)
-    console.print(f"{'results':<15} {settings.out}", soft_wrap=True, highlight=False)
+            say(console, f"{name:<20} {_shown(value)}")
 
 
 @cli.command(cls=GroupedCommand)
@@ -118,9 +118,9 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     headings = ["rule", "max accuracy", "90 % of it after", "clients 5–95 %", "updates"]
     rows = [_row(figures) for figures in comparison.table()]
     for rule, refused in comparison.refused().items():
-        console.print(f"{rule}: {refused} updates were refused", highlight=False)
+        say(console, f"{rule}: {refused} updates were refused")
     console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
-    console.print(f"plot: {folder / 'compare.png'}", soft_wrap=True, highlight=False)
+    say(console, f"plot: {folder / 'compare.png'}")
 
 
 def _with_folder(settings: RunSettings, name: str, given: object) -> RunSettings:
@@ -166,7 +166,7 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted: events.jsonl has what happened until then", err=True)
+        click.echo("interrupted; a run's events.jsonl has what happened until then", err=True)
         sys.exit(INTERRUPTED)
 
 

@@ -25,6 +25,11 @@ def make_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=120)
 
 
+def say(console: Console, text: str) -> None:
+    """Print a line as it is: not wrapped, not coloured, brackets and all."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
 class RunProgress:
     """Follows the events of one run and shows where it stands."""
 

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def write_arrays(path: Path, arrays: Arrays, names: list[str], about: Mapping[st
     """Write arrays, the names of what they hold, and texts about them."""
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
     content = save(contiguous, {**about, "names": json.dumps(names)})
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    unfinished = path.with_name(f".{path.name}.{token_hex(4)}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -55,10 +56,7 @@ def read_arrays(
     path: Path, dtypes: Mapping[str, str]
 ) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
     """Read the arrays of these names and types, and the names of what they hold."""
-    try:
-        names = json.loads(read_about(path).get("names", ""))
-    except json.JSONDecodeError:
-        raise FileError(f"{str(path)!r} has no names: remove it and make it again") from None
+    names = _names(path)
     with safe_open(path, framework="numpy") as file:
         found = set(file.keys())
         if found != set(dtypes):
@@ -66,11 +64,25 @@ def read_arrays(
                 f"{str(path)!r} must hold the arrays {', '.join(sorted(dtypes))}; it holds "
                 f"{', '.join(sorted(found)) or 'none'}: remove it and make it again"
             )
-        arrays = {key: file.get_tensor(key) for key in dtypes}
+        try:
+            arrays = {key: file.get_tensor(key) for key in dtypes}
+        except (TypeError, ValueError, SafetensorError) as error:
+            raise FileError(f"{str(path)!r} cannot be read ({error}): make it again") from None
     for key, dtype in dtypes.items():
-        if str(arrays[key].dtype) != dtype:
+        if str(arrays[key].dtype) != dtype or arrays[key].ndim == 0:
             raise FileError(
-                f"{str(path)!r} must hold {key} as {dtype}; it holds {arrays[key].dtype}: "
-                "remove it and make it again"
+                f"{str(path)!r} must hold {key} as an array of {dtype}; it holds "
+                f"{arrays[key].dtype} of shape {arrays[key].shape}: remove it and make it again"
             )
     return arrays, names
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        names = json.loads(read_about(path).get("names", ""))
+    except json.JSONDecodeError:
+        names = None
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if texts and len(set(names)) == len(names):
+        return list(names)
+    raise FileError(f"{str(path)!r} must have different names: remove it and make it again")

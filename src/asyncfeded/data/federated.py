@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,22 @@ class FederatedData:
     test: Mapping[str, Examples]
     sources: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def sha256(self) -> str:
+        """A digest that two runs share only if they were given the same examples."""
+        digest = sha256()
+        for name, train in self.train.items():
+            digest.update(f"{name}\0{self.sources.get(name)}\0{train.per_epoch}\0".encode())
+            for part in (train, self.test[name]):
+                digest.update(np.ascontiguousarray(part.x).data)
+                digest.update(np.ascontiguousarray(part.y).data)
+        return digest.hexdigest()
+
+
+def held_out(count: int) -> int:
+    """How many of so many examples are for testing: a tenth, and at least one."""
+    return max(1, round(TEST_SHARE * count))
+
 
 def client_names(count: int) -> list[str]:
     """Names for so many clients: client-0, client-1 and so on."""
@@ -54,12 +71,15 @@ def client_names(count: int) -> list[str]:
 
 
 def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: int) -> list[str]:
-    """Draw so many of those that have at least `minimum`; fewer are the first of more."""
+    """Draw so many of those that have at least `minimum`; fewer are the first of more.
+
+    `what` they are called is part of the draw's key.
+    """
     eligible = sorted(name for name, size in sizes.items() if size >= minimum)
     if len(eligible) < count:
         raise SettingError(
-            f"clients must be at most {len(eligible)}, as many {what} have at least {minimum} "
-            f"examples; given {count}: lower clients or min_examples"
+            f"clients must be at most {len(eligible)}, the number of {what} with at least "
+            f"{minimum} examples; given {count}: lower clients, lower min_examples or add data"
         )
     order = randomness.generator(seed, "choose", what).permutation(len(eligible))
     return [eligible[index] for index in order[:count]]

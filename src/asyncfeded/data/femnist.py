@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded import randomness
-from asyncfeded.core.errors import FileError
+from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data.arrays import Arrays, read_about, read_arrays, write_arrays
 from asyncfeded.data.cache import cached
 from asyncfeded.data.federated import (
-    TEST_SHARE,
     Examples,
     FederatedData,
     choose,
     client_names,
+    held_out,
     largest_to_slowest,
 )
 from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
@@ -104,7 +104,7 @@ class Writers:
         dtypes = {"offsets": "int64", "pixels": "uint8", "labels": "uint8", "in_test": "bool"}
         arrays, names = read_arrays(path, dtypes)
         writers = cls(names, **arrays)
-        count = len(writers.labels)
+        count = writers.labels.size
         fits = (
             writers.pixels.shape == (count, SIDE, SIDE)
             and writers.in_test.shape == writers.labels.shape == (count,)
@@ -133,6 +133,8 @@ def read_leaf_writers(folder: Path) -> Writers:
     for user in read_leaf(folder):
         pixels, labels = _images(user)
         sides.setdefault(user.name, []).append((user.side, pixels, labels))
+    if not sides:
+        raise FileError(f"{str(folder)!r} has no users in any of its shards")
     return Writers.gather(_from_sides(name, parts) for name, parts in sides.items())
 
 
@@ -151,6 +153,11 @@ def femnist(
     With the times of the clients' rounds, the slowest client gets the writer with most images.
     """
     usable = writers.split
+    if not usable:
+        raise SettingError(
+            "clients must have images to train and to test, and no writer has both: "
+            "make the data with LEAF's -t sample"
+        )
     sizes = {source: size for source, size in writers.sizes.items() if source in usable}
     chosen = choose("writers", sizes, min_examples, clients, seed)
     if round_seconds is not None:
@@ -161,11 +168,11 @@ def femnist(
         examples = Examples(writer.pixels, writer.labels)
         sides = np.flatnonzero(~writer.in_test), np.flatnonzero(writer.in_test)
         if max_examples is not None and len(examples) > max_examples:
-            held_out = max(1, round(TEST_SHARE * max_examples))
+            tests = held_out(max_examples)
             draw = randomness.generator(seed, "cap", source)
             sides = (
-                np.sort(draw.permutation(sides[0])[: max(1, max_examples - held_out)]),
-                np.sort(draw.permutation(sides[1])[:held_out]),
+                np.sort(draw.permutation(sides[0])[: max(1, max_examples - tests)]),
+                np.sort(draw.permutation(sides[1])[:tests]),
             )
         train[client], test[client] = (examples.take(side) for side in sides)
     return FederatedData(name, CLASSES, train, test, dict(zip(train, chosen, strict=True)))
@@ -176,7 +183,7 @@ def split_writer(name: str, pixels: Pixels, labels: Labels) -> Writer:
     kept = _first_of_each(pixels)
     order = randomness.generator(0, "test-split", name).permutation(len(kept))
     in_test = np.zeros(len(kept), dtype=bool)
-    in_test[order[: max(1, round(TEST_SHARE * len(kept)))]] = True
+    in_test[order[: held_out(len(kept))]] = True
     return Writer(name, pixels[kept], labels[kept], in_test)
 
 
@@ -198,7 +205,7 @@ def _images(user: LeafUser) -> tuple[Pixels, Labels]:
     try:
         x = np.asarray(user.x, dtype=np.float64)
         y = np.asarray(user.y)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise user.fault("x must be lists of numbers, and y numbers") from None
     if x.shape != (len(user.x), SIDE * SIDE):
         raise user.fault(f"every x must be {SIDE * SIDE} pixels; has the shape {x.shape}")

@@ -4,17 +4,20 @@ Their library, `datasets`, downloads, shows its progress and checks what it got;
 part of this package (the extra "hub"). What is fetched is kept in one compact file.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL.Image import Image
 
 from asyncfeded.core.errors import FileError
 from asyncfeded.data import femnist, shakespeare
 from asyncfeded.data.femnist import Writer, Writers, split_writer
-from asyncfeded.data.shakespeare import Role, Roles, joined, role_from_windows
+from asyncfeded.data.shakespeare import OUT_OF_ORDER, Role, Roles, role_from_windows
 
 REPOSITORIES = {"femnist": "flwrlabs/femnist", "shakespeare": "flwrlabs/shakespeare"}
 COLUMNS = {
@@ -34,21 +37,34 @@ def fetch(name: str, folder: Path, progress: Progress, source: str | None = None
     `source` is another repository, or a local folder, with the same columns.
     """
     source = REPOSITORIES[name] if source is None else source
+    _check_writable(folder)
     rows, count = _open(name, source, folder)
     rows = _counted(rows, count, progress)
     if name == "femnist":
         path = folder / femnist.FETCHED
         writers = Writers.gather(_writers(rows, source))
         writers.write(path, source)
-        verified = Writers.read(path).names == writers.names
+        verified = _same(writers, Writers.read(path))
     else:
         path = folder / shakespeare.FETCHED
         roles = Roles.gather(_roles(rows, source))
         roles.write(path, source)
-        verified = Roles.read(path).names == roles.names
+        verified = _same(roles, Roles.read(path))
     if not verified:
         raise FileError(f"{str(path)!r} does not hold what was written: the disk may be failing")
     return path
+
+
+def _same(written: Writers | Roles, read: Writers | Roles) -> bool:
+    names = [field.name for field in fields(written)]
+    return all(np.array_equal(getattr(written, name), getattr(read, name)) for name in names)
+
+
+def _check_writable(folder: Path) -> None:
+    """Find out before a long download that its result could not be kept."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise FileError(f"{str(folder)!r} cannot be written: choose another --data-dir")
 
 
 def _open(name: str, source: str, folder: Path) -> tuple[Iterable[Row], int]:
@@ -92,16 +108,18 @@ def _writers(rows: Iterable[Row], source: str) -> Iterator[Writer]:
     labels: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         where = f"{source}, row {index}, writer {row['writer_id']!r}"
-        if row["image"].size != (femnist.SIDE, femnist.SIDE):
-            raise FileError(f"{where}: an image must be 28 × 28; given {row['image'].size}")
-        if not 0 <= row["character"] < femnist.CLASSES:
+        image, label = row["image"], row["character"]
+        if not isinstance(row["writer_id"], str):
+            raise FileError(f"{where}: a writer must have a name")
+        if not isinstance(image, Image) or image.size != (femnist.SIDE, femnist.SIDE):
+            raise FileError(f"{where}: an image must be 28 × 28 pixels; given {image!r}")
+        if not isinstance(label, int) or not 0 <= label < femnist.CLASSES:
             raise FileError(
-                f"{where}: a label must be from 0 to {femnist.CLASSES - 1}; "
-                f"given {row['character']}"
+                f"{where}: a label must be from 0 to {femnist.CLASSES - 1}; given {label!r}"
             )
-        pixels = np.asarray(row["image"].convert("L"), dtype=np.uint8)
+        pixels = np.asarray(image.convert("L"), dtype=np.uint8)
         images.setdefault(row["writer_id"], []).append(pixels)
-        labels.setdefault(row["writer_id"], []).append(row["character"])
+        labels.setdefault(row["writer_id"], []).append(label)
     for name, pixels_of in images.items():
         yield split_writer(name, np.stack(pixels_of), np.array(labels[name], dtype=np.int64))
 
@@ -111,12 +129,17 @@ def _roles(rows: Iterable[Row], source: str) -> Iterator[Role]:
     for name, group in groupby(_windows(rows, source), key=lambda window: window[0]):
         part = role_from_windows(name, ((text, following) for _, text, following in group))
         parts.setdefault(name, []).append(part)
-    return (joined(of_role) for of_role in parts.values())
+    for name, of_role in parts.items():
+        if sum(len(part.stretches) for part in of_role) > 1:
+            raise FileError(f"{source}, role {name!r}: {OUT_OF_ORDER}")
+        yield from of_role
 
 
 def _windows(rows: Iterable[Row], source: str) -> Iterator[tuple[str, str, str]]:
     for index, row in enumerate(rows):
         name, text, following = row["character_id"], row["x"], row["y"]
+        if not isinstance(name, str):
+            raise FileError(f"{source}, row {index}: a role must have a name; given {name!r}")
         fits = isinstance(text, str) and isinstance(following, str)
         if not fits or len(text) != shakespeare.WINDOW or len(following) != 1:
             raise FileError(

@@ -15,6 +15,8 @@ from typing import Any
 from asyncfeded.core.errors import FileError
 
 SIDES = ("train", "test")
+MAX_SHARD_BYTES = 4 << 30
+"""A shard is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def _read_shard(file: Path, side: str) -> Iterator[LeafUser]:
             "num_samples (one per user) and user_data"
         ) from None
     for name, count in pairs:
+        check_name(file, name)
         try:
             user = LeafUser(name, side, file, data[name]["x"], data[name]["y"])
             sizes = len(user.x), len(user.y)
@@ -106,9 +109,27 @@ def _read_shard(file: Path, side: str) -> Iterator[LeafUser]:
         yield user
 
 
+def check_name(file: Path, name: object) -> None:
+    """Refuse a name that is no text, or that cannot be written again."""
+    try:
+        if isinstance(name, str) and name.encode():
+            return
+    except UnicodeEncodeError:
+        pass
+    raise FileError(f"{str(file)!r}: a name must be a text of valid characters; given {name!r}")
+
+
+def check_size(file: Path, limit: int) -> None:
+    """Refuse a file too large to be read at once."""
+    size = file.stat().st_size
+    if size > limit:
+        raise FileError(f"{str(file)!r} must have at most {limit:,} bytes; has {size:,}: split it")
+
+
 def read_json(file: Path) -> Any:
     """Read a json file, or say in one line what is wrong with it."""
     try:
+        check_size(file, MAX_SHARD_BYTES)
         return parse_json(file, file.read_bytes())
     except OSError as error:
         raise FileError(f"{str(file)!r} cannot be read: {error.strerror}") from None
@@ -118,5 +139,5 @@ def parse_json(file: Path, content: bytes) -> Any:
     """Parse the content of a json file."""
     try:
         return json.loads(content)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FileError(f"{str(file)!r} is not json: {error}; fetch or make it again") from None

@@ -81,9 +81,8 @@ def shards(
 
 def by_column(column: npt.ArrayLike) -> Partition:
     """One client per value of a column, such as the writer, the hospital or the device."""
-    values = np.asarray(column)
-    if values.ndim != 1 or len(values) == 0:
-        raise SettingError(f"column must be one value per example; given the shape {values.shape}")
+    values = _one_per_example("column", column)
+    require(len(values) > 0, "column", "one value per example", values)
     return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
 
 
@@ -94,10 +93,20 @@ def class_counts(labels: npt.ArrayLike, parts: Mapping[str, Places], num_classes
 
 
 def _labels(labels: npt.ArrayLike, clients: int) -> npt.NDArray[Any]:
-    found = np.asarray(labels)
-    if found.ndim != 1:
-        raise SettingError(f"labels must be one per example; given the shape {found.shape}")
+    found = _one_per_example("labels", labels)
     require(1 <= clients <= len(found), "clients", f"from 1 to {len(found)} examples", clients)
+    return found
+
+
+def _one_per_example(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Values that can be told apart and sorted: no NaN, no mixture of kinds."""
+    found = np.asarray(values)
+    if found.ndim != 1:
+        raise SettingError(f"{name} must be one per example; given the shape {found.shape}")
+    if found.dtype.kind == "O":
+        raise SettingError(f"{name} must be all numbers or all texts; given a mixture")
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise SettingError(f"{name} must be finite; given a NaN or an infinity")
     return found
 
 

@@ -22,8 +22,23 @@ from asyncfeded import randomness
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data.arrays import Arrays, read_about, read_arrays, write_arrays
 from asyncfeded.data.cache import cached
-from asyncfeded.data.federated import TEST_SHARE, Examples, FederatedData, choose, client_names
-from asyncfeded.data.leaf import LeafUser, is_leaf, leaf_files, parse_json, read_leaf
+from asyncfeded.data.federated import (
+    TEST_SHARE,
+    Examples,
+    FederatedData,
+    choose,
+    client_names,
+    held_out,
+)
+from asyncfeded.data.leaf import (
+    LeafUser,
+    check_name,
+    check_size,
+    is_leaf,
+    leaf_files,
+    parse_json,
+    read_leaf,
+)
 
 WINDOW = 80
 LETTERS = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
@@ -33,6 +48,11 @@ CLASSES = len(LETTERS) + 1
 """One class more, for every other character."""
 MIN_EXAMPLES = 10_000
 MAX_EXAMPLES = 1_000
+OUT_OF_ORDER = (
+    "its windows do not follow one another, so none can be kept apart from training for "
+    "testing: give each role's windows in the order of its text"
+)
+FEWEST_WINDOWS = round((WINDOW + 1) / TEST_SHARE)
 FETCHED = "shakespeare.safetensors"
 ROLES_FILES = ("roles.json", "roles.json.gz")
 MAX_ROLES_BYTES = 1 << 30
@@ -169,8 +189,13 @@ def read_leaf_roles(folder: Path) -> Roles:
     """
     sides: dict[str, list[Role]] = {}
     for user in read_leaf(folder):
-        sides.setdefault(user.name, []).append(role_from_windows(user.name, _pairs(user)))
-    return Roles.gather(joined(parts) for parts in sides.values())
+        role = role_from_windows(user.name, _pairs(user))
+        if len(role.stretches) > 1:
+            raise user.fault(f"{OUT_OF_ORDER} (LEAF's -s niid, not -s iid)")
+        sides.setdefault(user.name, []).append(role)
+    if not sides:
+        raise FileError(f"{str(folder)!r} has no users in any of its shards")
+    return Roles.gather(_joined(parts) for parts in sides.values())
 
 
 def role_from_windows(name: str, windows: Iterable[tuple[str, str]]) -> Role:
@@ -187,8 +212,8 @@ def role_from_windows(name: str, windows: Iterable[tuple[str, str]]) -> Role:
     return Role(name, encode("".join(texts)), lengths)
 
 
-def joined(parts: Sequence[Role]) -> Role:
-    """One role from several parts of its text, in order."""
+def _joined(parts: Sequence[Role]) -> Role:
+    """One role from both sides of LEAF's split."""
     codes = np.concatenate([part.codes for part in parts])
     return Role(parts[0].name, codes, np.concatenate([part.stretches for part in parts]))
 
@@ -209,7 +234,7 @@ def shakespeare(
     same ones would save no more work, and teach a client its few windows by heart.
     """
     # With fewer windows, nothing would be left of the last tenth after the gap.
-    minimum = max(min_examples, round((WINDOW + 1) / TEST_SHARE))
+    minimum = max(min_examples, FEWEST_WINDOWS)
     chosen = choose("roles", roles.sizes, minimum, clients, seed)
     caps = max_examples if isinstance(max_examples, Sequence) else [max_examples] * clients
     train, test = {}, {}
@@ -229,12 +254,12 @@ def _windows(role: Role, cap: int | None, seed: int) -> tuple[Examples, Examples
         raise SettingError(
             f"max_examples must be at least 2, one to train and one to test; given {cap}"
         )
-    held_out = max(1, round(TEST_SHARE * cap))
-    per_epoch = min(cap - held_out, len(train))
+    tests = held_out(cap)
+    per_epoch = min(cap - tests, len(train))
     draw = randomness.generator(seed, "test-windows", role.name)
     return (
         replace(_examples(role.codes, train), per_epoch=per_epoch),
-        _examples(role.codes, _spread(test, held_out, draw)),
+        _examples(role.codes, _spread(test, tests, draw)),
     )
 
 
@@ -253,13 +278,12 @@ def _spread(places: Places, count: int, draw: np.random.Generator) -> Places:
     """One place drawn from each of `count` equal parts."""
     if len(places) <= count:
         return places
-    bounds = np.linspace(0, len(places), count + 1).astype(np.int64)
-    chosen: Places = places[draw.integers(bounds[:-1], bounds[1:])]
+    chosen: Places = places[randomness.one_of_each_part(len(places), count, draw)]
     return chosen
 
 
 def _examples(codes: Codes, starts: Places) -> Examples:
-    """Windows as views into the text where they follow one another; a copy of few where not."""
+    """Windows as views into the text where they follow one another, and a copy where not."""
     every = sliding_window_view(codes, WINDOW, writeable=True)
     if starts[-1] - starts[0] == len(starts) - 1:
         rows = slice(int(starts[0]), int(starts[-1]) + 1)
@@ -281,6 +305,7 @@ def _divides(offsets: Places, parts: int, length: int) -> bool:
 def _unpacked(file: Path) -> bytes:
     try:
         if file.suffix != ".gz":
+            check_size(file, MAX_ROLES_BYTES)
             return file.read_bytes()
         with gzip.open(file) as stream:
             content = stream.read(MAX_ROLES_BYTES + 1)
@@ -292,6 +317,7 @@ def _unpacked(file: Path) -> bytes:
 
 
 def _role(file: Path, name: str, entry: Any) -> Role:
+    check_name(file, name)
     text = entry.get("text") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
         raise FileError(f"{str(file)!r}, role {name!r}: must have a text")

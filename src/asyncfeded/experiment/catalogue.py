@@ -1,20 +1,19 @@
 """The data sets a user has: what there is, how it is shared out, and where more comes from."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
 from asyncfeded.data import femnist, hub, partition, shakespeare
+from asyncfeded.data.columns import KINDS, read_column
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import GLYPHS
-from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder, find_task
+from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder
 from asyncfeded.report import plots
 
 Scheme = Literal["iid", "dirichlet", "shards", "column"]
@@ -24,13 +23,13 @@ LONGEST_NAME = 30
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A data set, with what is known of it; None where it is not there or has no fixed size."""
+    """A data set, with what is known of it."""
 
     name: str
     where: str
-    clients: int | None = None
-    examples: int | None = None
-    classes: int | None = None
+    classes: int
+    clients: str = "–"
+    examples: str = "–"
 
 
 def entries(data_dir: Path | None) -> list[Entry]:
@@ -40,7 +39,7 @@ def entries(data_dir: Path | None) -> list[Entry]:
     generated = [("synthetic-α-β", 10), *((name, _classes(name)) for name in standins)]
     return [
         *found,
-        *(Entry(name, "generated when it is used", classes=c) for name, c in generated),
+        *(Entry(name, "generated when it is used", c, "any number") for name, c in generated),
     ]
 
 
@@ -67,16 +66,15 @@ class Shares:
         )
 
 
-def shares_of(data: FederatedData) -> Shares:
-    """The shares of a task's clients, training and test examples together."""
-    counts = {}
-    for name, shown in zip(data.train, _shown_names(data), strict=True):
-        labels = np.concatenate([data.train[name].y, data.test[name].y])
-        counts[shown] = np.bincount(labels, minlength=data.num_classes)
-    return Shares(find_task(data.name).title, _class_names(data), counts)
+def shares_of(data: FederatedData, title: str) -> Shares:
+    """The shares of a task's clients: all that they train on, capped or not."""
+    labels = [examples.y for examples in data.train.values()]
+    counts = [np.bincount(own, minlength=data.num_classes) for own in labels]
+    title += ", training examples"
+    return Shares(title, _class_names(data), dict(zip(_shown_names(data), counts, strict=True)))
 
 
-def draw_samples(path: Path, data: FederatedData, per_client: int = 20) -> None:
+def draw_samples(path: Path, data: FederatedData, title: str, per_client: int = 20) -> None:
     """Draw some images of every client, sorted by class and spread over the classes."""
     rows = []
     for examples in data.train.values():
@@ -85,7 +83,7 @@ def draw_samples(path: Path, data: FederatedData, per_client: int = 20) -> None:
         order = np.argsort(examples.y, kind="stable")
         places = np.linspace(0, len(order) - 1, min(per_client, len(order))).astype(np.int64)
         rows.append(examples.x[order[places]])
-    plots.image_rows(path, _shown_names(data), rows, find_task(data.name).title)
+    plots.image_rows(path, _shown_names(data), rows, title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +99,14 @@ class Dealing:
     column: str | None = None
 
 
+def is_labelled_file(what: str) -> bool:
+    """Whether this names a file of the user's rather than a task."""
+    return Path(what).suffix.lower() in KINDS or Path(what).is_file()
+
+
 def shares_of_file(path: Path, dealing: Dealing) -> Shares:
     """Deal out the labels in an .npz or .csv file."""
-    columns = _read_columns(path)
-    values = _column(path, columns, dealing.labels, "labels")
+    values = read_column(path, dealing.labels, "labels")
     classes, labels = np.unique(values, return_inverse=True)
     match dealing.scheme:
         case "iid":
@@ -118,7 +120,13 @@ def shares_of_file(path: Path, dealing: Dealing) -> Shares:
         case "column":
             if dealing.column is None:
                 raise SettingError("column must name the column that says whose an example is")
-            parts = partition.by_column(_column(path, columns, dealing.column, "column"))
+            column = read_column(path, dealing.column, "column")
+            if len(column) != len(values):
+                raise FileError(
+                    f"{str(path)!r}: {dealing.column!r} must have as many values as "
+                    f"{dealing.labels!r}, {len(values)}; has {len(column)}"
+                )
+            parts = partition.by_column(column)
     counts = partition.class_counts(labels, parts, len(classes))
     names = [str(value) for value in classes]
     title = f"{path.name}, {dealing.scheme}"
@@ -140,12 +148,13 @@ def _entry(name: str, data_dir: Path | None, sizes: Any) -> Entry:
         folder = dataset_folder(name, data_dir)
     except FileError:
         where = f"not in {data_folder(data_dir)}: asyncfeded data fetch {name}"
-        return Entry(name, where, classes=_classes(name))
+        return Entry(name, where, _classes(name))
     try:
         found = sizes(folder)
     except AsyncFedEDError as error:
-        return Entry(name, f"damaged: {error}", classes=_classes(name))
-    return Entry(name, str(folder), len(found), sum(found.values()), _classes(name))
+        return Entry(name, f"damaged: {error}", _classes(name))
+    clients, examples = f"{len(found):,}", f"{sum(found.values()):,}"
+    return Entry(name, str(folder), _classes(name), clients, examples)
 
 
 def _shown_names(data: FederatedData) -> list[str]:
@@ -167,30 +176,3 @@ def _class_names(data: FederatedData) -> list[str]:
         shown = {"\n": "⏎", " ": "␣"}
         return [shown.get(letter, letter) for letter in shakespeare.LETTERS] + ["�"]
     return [str(index) for index in range(data.num_classes)]
-
-
-def _read_columns(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    try:
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files if arrays[name].ndim == 1}
-        if path.suffix == ".csv":
-            with path.open(newline="") as file:
-                rows = list(csv.DictReader(file, restval=""))
-            return {name: np.array([row[name] for row in rows]) for name in (rows or [{}])[0]}
-    except (OSError, ValueError, BadZipFile, csv.Error) as error:
-        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
-    raise FileError(
-        f"{str(path)!r} must be a task, or a file ending in .npz (arrays) or .csv (with a header)"
-    )
-
-
-def _column(
-    path: Path, columns: Mapping[str, npt.NDArray[Any]], name: str, setting: str
-) -> npt.NDArray[Any]:
-    if name not in columns:
-        raise SettingError(
-            f"{setting} must be one of {', '.join(map(repr, columns)) or 'no columns'}, the "
-            f"columns of {str(path)!r}; given {name!r}"
-        )
-    return columns[name]

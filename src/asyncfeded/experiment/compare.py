@@ -27,6 +27,7 @@ class Spread:
 class RuleFigures:
     """One row of the table."""
 
+    task: str
     rule: str
     seeds: int
     max_accuracy: Spread
@@ -84,6 +85,7 @@ class Comparison:
 
 def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:
     return RuleFigures(
+        task=str(results[0].settings.get("task", "")),
         rule=rule,
         seeds=len(results),
         max_accuracy=_spread(result.max_accuracy for result in results),

@@ -15,7 +15,8 @@ from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.history import Keep, VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
-from asyncfeded.data.federated import TEST_SHARE, client_names
+from asyncfeded.data.federated import client_names
+from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.datasets import TensorExamples, as_examples
@@ -148,7 +149,7 @@ def _clients(
             )
         order = randomness.generator(seed, "test-split", name).permutation(len(examples))
         indices = torch.from_numpy(order)
-        count = max(1, round(TEST_SHARE * len(examples)))
+        count = number_held_out(len(examples))
         held_out[name] = TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]])
         train[name] = TensorExamples(examples.x[indices[count:]], examples.y[indices[count:]])
     return train, held_out

@@ -115,4 +115,5 @@ class Result:
         """Draw accuracy over time to an image file."""
         seconds = [point.seconds for point in self.curve]
         accuracy = [point.accuracy for point in self.curve]
-        plots.accuracy_over_time(path, seconds, accuracy, title or str(self.settings["rule"]))
+        named = [str(self.settings[name]) for name in ("task", "rule") if name in self.settings]
+        plots.accuracy_over_time(path, seconds, accuracy, title or ", ".join(named))

@@ -5,10 +5,11 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
+import torch
 from torch import nn
 
 from asyncfeded import randomness
-from asyncfeded.core.errors import FileError
+from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.data.federated import Examples, FederatedData, client_names
 from asyncfeded.experiment.federate import federate
@@ -28,6 +29,7 @@ from asyncfeded.simulation.profiles import (
     paper_devices,
 )
 
+MOST_PARAMETERS = 1_000_000_000
 RESULT_FILES = (
     *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
     *("compare.csv", "compare.png"),
@@ -49,12 +51,12 @@ def run_experiment(
     data = load_data(settings) if data is None else data
     widths = settings.widths or task.widths
     module = _initial_module(task, widths, settings.seed)
-    train = {name: _tensors(examples) for name, examples in data.train.items()}
+    train = {name: as_tensors(examples) for name, examples in data.train.items()}
     result = federate(
         module,
         train,
         rule=rule,
-        test={name: _tensors(examples) for name, examples in data.test.items()},
+        test={name: as_tensors(examples) for name, examples in data.test.items()},
         seconds=settings.seconds,
         seed=settings.seed,
         workers=settings.workers,
@@ -70,6 +72,7 @@ def run_experiment(
             **settings.model_dump(mode="json"),
             **asdict(training),
             "widths": list(widths),
+            "data_sha256": data.sha256,
             "hyperparameters": dict(rule.settings),
         },
     )
@@ -86,17 +89,28 @@ def check(settings: RunSettings) -> None:
     task_rule(task, settings)
     _training(task, settings)
     _profile(task, settings)
+    widths = settings.widths or task.widths
+    with torch.device("meta"):  # counts without taking memory
+        count = sum(parameter.numel() for parameter in task.make_module(widths).parameters())
+    if count > MOST_PARAMETERS:
+        raise SettingError(
+            f"widths must make a model of at most {MOST_PARAMETERS:,} parameters; "
+            f"{widths[0]},{widths[1]} make one of {count:,}"
+        )
 
 
 def load_data(settings: RunSettings) -> FederatedData:
     """The data of a run."""
-    return find_task(settings.task).make_data(
+    task = find_task(settings.task)
+    paper = _profile(task, settings) == task.paper_devices
+    return task.make_data(
         DataChoice(
             settings.clients,
             settings.data_seed,
             settings.min_examples,
             settings.max_examples,
             settings.data_dir,
+            PAPER_ROUND_SECONDS[task.paper_devices] if paper else None,
         )
     )
 
@@ -145,7 +159,8 @@ def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceMo
     )
 
 
-def _tensors(examples: Examples) -> TensorExamples:
+def as_tensors(examples: Examples) -> TensorExamples:
+    """A client's examples for torch."""
     return replace(as_examples((examples.x, examples.y)), per_epoch=examples.per_epoch)
 
 

@@ -175,10 +175,13 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
         problem = error.errors()[0]
         name = str(problem["loc"][0])
         limit = problem["msg"].replace("Input should be", "must be")
+        if problem["type"] == "path_type":
+            limit = "must be a path"
         about = RunSettings.model_fields[name].description
         raise SettingError(f"{name} {limit}; given {problem['input']!r} ({about})") from None
-    if values.get("out") == "":
-        raise SettingError("out must be the path of a folder; given an empty text")
+    for name in ("out", "data_dir"):
+        if values.get(name) == "":
+            raise SettingError(f"{name} must be the path of a folder; given an empty text")
     _ = settings.memberships
     return settings
 

@@ -19,7 +19,6 @@ from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.learning.models import NextCharacter, cnn, mlp
 from asyncfeded.learning.trainer import LocalTraining
-from asyncfeded.simulation.profiles import PAPER_ROUND_SECONDS
 
 PAPER_RULES = ("asyncfeded", "fedasync-constant", "fedasync-hinge", "fedavg", "fedprox")
 """The rules that the paper compares, its own first."""
@@ -45,27 +44,28 @@ Widths = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class DataChoice:
-    """Which part of a data set a run uses; None stands for the task's own value."""
+    """Which part of a data set a run uses; None stands for the task's own value.
+
+    `round_seconds` are the round times of the paper's devices, where these are used: the paper's
+    clients have data in proportion.
+    """
 
     clients: int
     seed: int
     min_examples: int | None = None
     max_examples: int | None = None
     data_dir: Path | None = None
+    round_seconds: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A learning task: its data, its model, and the settings that go with it.
-
-    `widths` are the model's own, `widths_of` says of which of its layers.
-    """
+    """A learning task: its data, its model, and the settings that go with it."""
 
     name: str
     make_data: Callable[[DataChoice], FederatedData]
     make_module: Callable[[Widths], nn.Module]
     widths: Widths
-    widths_of: str
     training: LocalTraining
     paper_devices: str
     rule_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -92,10 +92,10 @@ def find_task(name: str) -> Task:
 
 def data_folder(data_dir: Path | None) -> Path:
     """Where data sets lie: as given, as the environment says, or the user's data folder."""
-    if data_dir is not None:
-        return data_dir
-    given = os.environ.get(DATA_DIR_VARIABLE)
-    return Path(given) if given else user_data_path("asyncfeded")
+    if data_dir is None:
+        given = os.environ.get(DATA_DIR_VARIABLE)
+        data_dir = Path(given) if given else user_data_path("asyncfeded")
+    return data_dir.expanduser()
 
 
 def dataset_folder(name: str, data_dir: Path | None) -> Path:
@@ -113,11 +113,11 @@ def dataset_folder(name: str, data_dir: Path | None) -> Path:
 def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
     def make_data(choice: DataChoice) -> FederatedData:
         _refuse_minimum(name, choice)
-        paper = _paper_rounds("paper-synthetic", choice.clients)
         sizes = None
-        if paper is not None:
+        if choice.round_seconds is not None:
             most = choice.max_examples or sys.maxsize
-            sizes = [min(most, round(EXAMPLES_PER_ROUND_SECOND * seconds)) for seconds in paper]
+            drawn = (round(EXAMPLES_PER_ROUND_SECOND * time) for time in choice.round_seconds)
+            sizes = [min(most, size) for size in drawn]
         return synthetic(
             alpha,
             beta,
@@ -132,7 +132,6 @@ def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
         make_data=make_data,
         make_module=lambda widths: mlp(FEATURES, widths, CLASSES),
         widths=(200, 100),
-        widths_of="the two hidden layers",
         training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
         paper_devices="paper-synthetic",
         rule_settings={
@@ -153,7 +152,7 @@ def _femnist_data(choice: DataChoice) -> FederatedData:
         choice.seed,
         min_examples=femnist.MIN_EXAMPLES if minimum is None else minimum,
         max_examples=choice.max_examples,
-        round_seconds=_paper_rounds("paper-femnist", choice.clients),
+        round_seconds=choice.round_seconds,
     )
 
 
@@ -165,7 +164,7 @@ def _femnist_standin_data(choice: DataChoice) -> FederatedData:
         choice.seed,
         min_examples=1,
         max_examples=choice.max_examples,
-        round_seconds=_paper_rounds("paper-femnist", choice.clients),
+        round_seconds=choice.round_seconds,
         name="femnist-standin",
     )
 
@@ -198,16 +197,9 @@ def _windows_per_role(choice: DataChoice) -> int | Sequence[int]:
     """As given; otherwise in proportion to the paper's round times, where there are some."""
     if choice.max_examples is not None:
         return choice.max_examples
-    paper = _paper_rounds("paper-shakespeare", choice.clients)
-    if paper is None:
+    if choice.round_seconds is None:
         return shakespeare.MAX_EXAMPLES
-    return [round(WINDOWS_PER_ROUND_SECOND * seconds) for seconds in paper]
-
-
-def _paper_rounds(profile: str, clients: int) -> Sequence[float] | None:
-    """The paper's round times, if there are so many clients."""
-    rounds = PAPER_ROUND_SECONDS[profile]
-    return rounds if clients == len(rounds) else None
+    return [round(WINDOWS_PER_ROUND_SECOND * seconds) for seconds in choice.round_seconds]
 
 
 def _refuse_minimum(name: str, choice: DataChoice) -> None:
@@ -223,7 +215,6 @@ _FEMNIST = Task(
     make_data=_femnist_data,
     make_module=lambda widths: cnn(widths, femnist.CLASSES),
     widths=(16, 32),
-    widths_of="the two convolutions",
     training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
     paper_devices="paper-femnist",
     rule_settings={
@@ -245,7 +236,6 @@ _SHAKESPEARE = Task(
     make_data=_shakespeare_data,
     make_module=lambda widths: NextCharacter(*widths, shakespeare.CLASSES),
     widths=(8, 32),
-    widths_of="the embedding and the LSTM layers",
     training=LocalTraining(learning_rate=1.0, momentum=0.5, decay=0.995),
     paper_devices="paper-shakespeare",
     rule_settings={

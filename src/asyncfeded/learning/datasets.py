@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
 
 
@@ -46,8 +47,7 @@ class TensorExamples:
         """The places of the examples that one pass visits, in its order."""
         order = draw.permutation(len(self))
         if self.per_epoch is not None:
-            bounds = np.linspace(0, len(self.y), self.per_epoch + 1).astype(np.int64)
-            order = draw.integers(bounds[:-1], bounds[1:])[order]
+            order = randomness.one_of_each_part(len(self.y), self.per_epoch, draw)[order]
         return torch.from_numpy(order)
 
 
@@ -78,7 +78,8 @@ def _owned(tensor: Tensor) -> Tensor:
     Rows that overlap, such as windows of a text, stay views: a copy would tear them apart. Mini-
     batches are gathered from either into memory of torch's.
     """
-    return tensor.clone() if tensor.is_contiguous() else tensor
+    overlapping = tensor.ndim == 2 and tensor.stride(1) == 1 and tensor.stride(0) < tensor.shape[1]
+    return tensor if overlapping else tensor.clone(memory_format=torch.contiguous_format)
 
 
 def join(parts: list[TensorExamples]) -> TensorExamples:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
+from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.flat import FlatModule
-from asyncfeded.learning.reproducible import one_thread
+from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.trainer import Loss, split
 
 Correct = Callable[[Tensor, Tensor], Tensor]
@@ -30,7 +31,8 @@ def highest_score_is_right(output: Tensor, target: Tensor) -> Tensor:
 class Evaluator:
     """Measures parameters on test data in parts, one per client.
 
-    It takes the module over, so it needs one of its own beside the trainer's.
+    It takes the module over, so it needs one of its own beside the trainer's. A module that draws
+    at random draws the same each time, in any process.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Evaluator:
         self._flat.load(parameters)
         self._module.eval()
         right, answers, loss = 0, 0, 0.0
-        with torch.no_grad(), one_thread():
+        with torch.no_grad(), reproducible(randomness.key(0, "evaluation")):
             for x, y in split(examples.x, examples.y, self._batch_size):
                 output = self._module(x)
                 verdicts = self._correct(output, y)

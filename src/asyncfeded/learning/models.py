@@ -30,8 +30,7 @@ class Ink(nn.Module):
 def cnn(channels: tuple[int, int], classes: int) -> nn.Sequential:
     """Two convolutions, one pooling and one fully connected layer, as for FEMNIST.
 
-    The first convolution moves two pixels at a time: a quarter of the work, and on a few hundred
-    images per client no worse.
+    The first convolution moves two pixels at a time, which leaves a quarter of the work.
     """
     first, second = channels
     side = ((IMAGE_SIDE - 5) // 2 + 1 - 2) // 2

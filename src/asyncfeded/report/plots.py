@@ -1,5 +1,6 @@
 """Plots: accuracy over time, of one run and of several rules side by side."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,17 +72,19 @@ def class_distribution(
     shown = np.ma.masked_equal(counts, 0)
     scale = LogNorm(1, max(2, counts.max()))  # a few classes can outnumber the rest a hundredfold
     image = axes.imshow(shown, aspect="auto", cmap="viridis_r", interpolation="nearest", norm=scale)
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     axes.set_xlabel("class")
     every = max(1, len(classes) // MOST_TICKS)
-    axes.set_xticks(range(0, len(classes), every), classes[::every], fontsize=8)
+    axes.set_xticks(range(0, len(classes), every), classes[::every], fontsize=8, parse_math=False)
     every = 1 + len(clients) // MOST_ROWS
     labels = [f"{name}: {row.sum()}" for name, row in zip(clients, counts, strict=True)]
-    axes.set_yticks(range(0, len(clients), every), labels[::every], fontsize=8)
+    axes.set_yticks(range(0, len(clients), every), labels[::every], fontsize=8, parse_math=False)
     figure.colorbar(
         image, label="examples", pad=0.01, format="{x:g}", ticks=LogLocator(subs=(1, 3))
     )
-    figure.savefig(path, dpi=DPI)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # drawn as a box
+        figure.savefig(path, dpi=DPI)
 
 
 def image_rows(
@@ -98,7 +101,7 @@ def image_rows(
     axes.imshow(sheet, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     axes.set_title(title)
     axes.set_xticks([])
-    axes.set_yticks(side * np.arange(len(rows)) + side / 2, clients, fontsize=8)
+    axes.set_yticks(side * np.arange(len(rows)) + side / 2, clients, fontsize=8, parse_math=False)
     figure.savefig(path, dpi=DPI, bbox_inches="tight")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import JustifyMethod
 from rich.table import Table
+from rich.text import Text
 
 
 def table(
@@ -17,7 +18,7 @@ def table(
         justify: JustifyMethod = "left" if text else "right"
         laid_out.add_column(heading, justify=justify, no_wrap=heading not in left, overflow="fold")
     for row in rows:
-        laid_out.add_row(*row)
+        laid_out.add_row(*(Text(cell) for cell in row))  # brackets are no markup
     return laid_out
 
 

@@ -1,0 +1,86 @@
+"""One column of a user's labelled set: an array of an .npz file, a column of a .csv file."""
+
+import csv
+import zlib
+from math import prod
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
+
+KINDS = (".npz", ".csv")
+
+Column = npt.NDArray[Any]
+
+
+def read_column(path: Path, name: str, setting: str) -> Column:
+    """Read the column of this name; `setting` is what an error calls it."""
+    kind = path.suffix.lower()
+    if kind not in KINDS:
+        raise FileError(f"{str(path)!r} must be an .npz file, or a .csv file with a header")
+    try:
+        return (_from_npz if kind == ".npz" else _from_csv)(path, name, setting)
+    except AsyncFedEDError:
+        raise
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, EOFError, TypeError, BadZipFile, zlib.error, csv.Error) as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
+
+
+def _from_npz(path: Path, name: str, setting: str) -> Column:
+    with ZipFile(path) as archive:
+        arrays = [entry.removesuffix(".npy") for entry in archive.namelist()]
+        _check_name(path, name, setting, arrays)
+        entry = archive.getinfo(f"{name}.npy")
+        with archive.open(entry) as file:
+            version = np.lib.format.read_magic(file)
+            read_header = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[version]
+            shape, _, dtype = read_header(file)
+        # The header is a promise: take no memory for more than the file has.
+        if dtype.hasobject or prod(shape) * dtype.itemsize > entry.file_size:
+            raise FileError(f"{str(path)!r}: the array {name!r} is damaged, or not plain numbers")
+        with archive.open(entry) as file:
+            column: Column = np.lib.format.read_array(file, allow_pickle=False)
+    if column.ndim != 1:
+        raise FileError(
+            f"{str(path)!r}: {setting} {name!r} must have one value per example; has the shape "
+            f"{column.shape}"
+        )
+    return column
+
+
+def _from_csv(path: Path, name: str, setting: str) -> Column:
+    """Whole numbers where all of them are; texts otherwise."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        _check_name(path, name, setting, header)
+        place = header.index(name)
+        values = []
+        for row in rows:
+            if row and len(row) != len(header):
+                raise FileError(
+                    f"{str(path)!r}, line {rows.line_num}: must have {len(header)} columns, as "
+                    f"the header has; has {len(row)}"
+                )
+            values += [row[place]] if row else []
+    try:
+        return np.array([int(value) for value in values])
+    except ValueError:
+        return np.array(values)
+
+
+def _check_name(path: Path, name: str, setting: str, known: list[str]) -> None:
+    if name not in known:
+        raise SettingError(
+            f"{setting} must be one of {', '.join(map(repr, known)) or 'no columns'}, the columns "
+            f"of {str(path)!r}; given {name!r}"
+        )
