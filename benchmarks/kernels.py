@@ -40,11 +40,12 @@ def without_onednn(run: Step) -> Step:
 
 
 class ConvertedConvolution(nn.Conv2d):
-    """Weights that lie channels first, as in a flat vector, turned to channels last at every step."""
+    """Weights channels first, as in a flat vector, turned to channels last at every step."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         weight = self.weight.contiguous(memory_format=torch.channels_last)
-        return self._conv_forward(x, weight, self.bias)
+        output: torch.Tensor = self._conv_forward(x, weight, self.bias)
+        return output
 
 
 def converted(module: nn.Module) -> nn.Module:

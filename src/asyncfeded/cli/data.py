@@ -9,20 +9,17 @@ from click.core import ParameterSource
 from rich.progress import Progress
 
 from asyncfeded.cli.progress import make_console, say
-from asyncfeded.experiment.catalogue import (
-    NAMES,
+from asyncfeded.experiment.catalogue import NAMES, Entry, entries, fetch
+from asyncfeded.experiment.run import load_data
+from asyncfeded.experiment.settings import run_settings
+from asyncfeded.experiment.shares import (
     Dealing,
-    Entry,
     Scheme,
     draw_samples,
-    entries,
-    fetch,
     is_labelled_file,
     shares_of,
     shares_of_file,
 )
-from asyncfeded.experiment.run import load_data
-from asyncfeded.experiment.settings import run_settings
 from asyncfeded.experiment.tasks import find_task
 from asyncfeded.report.tables import table
 
