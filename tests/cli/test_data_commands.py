@@ -137,7 +137,8 @@ def test_a_csv_file_has_its_columns_by_name(tmp_path: Path) -> None:
     [
         (["show", "my.npz"], "'my.npz' cannot be read"),
         (["show", "trees.parquet"], "'trees.parquet' must be an .npz file, or a .csv file"),
-        (["show", "femnist-standin", "--alpha", "1"], "--alpha is for a file; given with 'femn"),
+        (["show", "femnist-standin", "--alpha", "1"], "--alpha is for a file; given with femn"),
+        (["show", "trees.csv", "--alpha", "1"], "--alpha is for --partition dirichlet; given with"),
         (["show", "trees.csv", "--max-examples", "9"], "--max-examples is for a task"),
         (["show", "no.npz"], "'no.npz' cannot be read"),
         (["show", "trees.csv"], "labels must be one of 'species', the columns of 'trees.csv'"),

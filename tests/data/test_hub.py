@@ -128,5 +128,5 @@ def test_without_the_library_the_message_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(FileError, match=r"pip install 'asyncfeded\[hub\]'"):
+    with pytest.raises(FileError, match=r"pip install -c constraints.txt '\.\[hub\]'"):
         fetch("femnist", tmp_path, lambda *_: None)

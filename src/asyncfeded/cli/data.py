@@ -1,6 +1,6 @@
 """`asyncfeded data`: fetch data sets, list them, show how they are shared out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,6 +34,7 @@ data_dir_option = click.option(
 PICTURES = (".png", ".svg", ".pdf")
 OF_BOTH = ("clients", "data_seed")
 OF_TASKS = ("min_examples", "max_examples", "data_dir", "samples")
+OF_PARTITIONS = {"dirichlet": "alpha", "shards": "shards_per_client", "column": "column"}
 OF_FILES = ("partition", "alpha", "shards_per_client", "labels", "column")
 
 
@@ -55,7 +56,7 @@ def data() -> None:
 def fetch_command(name: str, data_dir: Path | None) -> None:
     """Download FEMNIST or Shakespeare from the Hugging Face hub.
 
-    Needs the library 'datasets': pip install 'asyncfeded[hub]'.
+    Needs the library 'datasets': pip install -c constraints.txt '.[hub]'.
     """
     console = make_console()
     with Progress(console=console, disable=not console.is_terminal) as progress:
@@ -70,9 +71,12 @@ def fetch_command(name: str, data_dir: Path | None) -> None:
 @data_dir_option
 def list_command(data_dir: Path | None) -> None:
     """Say which data sets there are, with their clients, examples and classes."""
-    rows = [_row(entry) for entry in entries(data_dir)]
-    headings = ["data set", "clients", "examples", "classes", "where"]
-    make_console().print(table("", headings, rows, left=("where",)))
+    found = entries(data_dir)
+    console = make_console()
+    headings = ["data set", "clients", "examples", "classes"]
+    console.print(table("", headings, [_row(entry) for entry in found]))
+    for entry in found:
+        say(console, f"{entry.name}: {entry.where}")
 
 
 @data.command()
@@ -119,12 +123,10 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
       asyncfeded data show my.csv --labels species --partition column --column site
     """
     is_file = is_labelled_file(what)
-    foreign = OF_TASKS if is_file else OF_FILES
-    context = click.get_current_context()
-    for name in foreign:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            flag, owner = name.replace("_", "-"), "a task" if is_file else "a file"
-            raise click.UsageError(f"--{flag} is for {owner}; given with {what!r}")
+    _refuse_given(OF_TASKS if is_file else OF_FILES, "a task" if is_file else "a file", what)
+    for scheme, name in OF_PARTITIONS.items():
+        if options["partition"] != scheme:
+            _refuse_given((name,), f"--partition {scheme}", f"--partition {options['partition']}")
     if is_file:
         shares = shares_of_file(Path(what), _dealing(options))
     else:
@@ -143,6 +145,18 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
         f"({min(totals):,} to {max(totals):,} each), {len(shares.classes)} classes "
         f"({min(classes)} to {max(classes)} each)\nplot: {out}",
     )
+    if samples is not None:
+        say(make_console(), f"samples: {samples}")
+
+
+def _refuse_given(names: Sequence[str], owner: str, instead: str) -> None:
+    """Refuse options that would have no effect."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for {owner}; given with {instead}"
+            )
 
 
 def _dealing(options: Mapping[str, Any]) -> Dealing:
@@ -158,4 +172,4 @@ def _dealing(options: Mapping[str, Any]) -> Dealing:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    return entry.name, entry.clients, entry.examples, str(entry.classes), entry.where
+    return entry.name, entry.clients, entry.examples, str(entry.classes)

@@ -115,7 +115,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
             comparison.add(settings.rule, run_experiment(settings, progress, examples))
     title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
     comparison.write(folder, title)
-    headings = ["rule", "max accuracy", "90 % of it after", "clients 5–95 %", "updates"]
+    headings = ["rule", "max accuracy", "90 % after", "clients 5–95 %", "updates"]
     rows = [_row(figures) for figures in comparison.table()]
     for rule, refused in comparison.refused().items():
         say(console, f"{rule}: {refused} updates were refused")

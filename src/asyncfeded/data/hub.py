@@ -73,7 +73,8 @@ def _open(name: str, source: str, folder: Path) -> tuple[Iterable[Row], int]:
         import datasets
     except ImportError:
         raise FileError(
-            f"fetching {name} needs the library 'datasets': pip install 'asyncfeded[hub]'"
+            f"fetching {name} needs the library 'datasets': install this package with its extra "
+            "'hub', as in pip install -c constraints.txt '.[hub]'"
         ) from None
     try:
         found = datasets.load_dataset(source, split="train")

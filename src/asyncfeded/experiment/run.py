@@ -72,6 +72,7 @@ def run_experiment(
             **settings.model_dump(mode="json"),
             **asdict(training),
             "widths": list(widths),
+            "devices": _profile(task, settings),
             "data_sha256": data.sha256,
             "hyperparameters": dict(rule.settings),
         },
@@ -172,7 +173,7 @@ def prepare_folders(folders: Sequence[Path], overwrite: bool) -> None:
     for folder in folders:
         if (folder / "summary.json").exists() and not overwrite:
             raise FileError(
-                f"out {str(folder)!r} holds the results of another run: "
+                f"out {str(folder)!r} holds the results of an earlier run: "
                 "choose another folder, or give --overwrite"
             )
     for folder in folders:

@@ -39,6 +39,8 @@ def shares_of(data: FederatedData, title: str) -> Shares:
     labels = [examples.y for examples in data.train.values()]
     counts = [np.bincount(own, minlength=data.num_classes) for own in labels]
     title += ", training examples"
+    if any(examples.per_epoch is not None for examples in data.train.values()):
+        title += " (a pass visits a part)"
     return Shares(title, _class_names(data), dict(zip(_shown_names(data), counts, strict=True)))
 
 

@@ -38,6 +38,7 @@ neighbours, so that few, spread over the text, say nearly as much.
 """
 
 DATA_DIR_VARIABLE = "ASYNCFEDED_DATA_DIR"
+FORMATS = {"femnist": "LEAF's json", "shakespeare": "a roles.json or LEAF's json"}
 
 Widths = tuple[int, int]
 
@@ -104,8 +105,8 @@ def dataset_folder(name: str, data_dir: Path | None) -> Path:
     if not folder.is_dir():
         raise FileError(
             f"task {name!r} needs data in {str(folder)!r}, which is not there: run 'asyncfeded "
-            f"data fetch {name}', or put LEAF's json there, or say where it is with --data-dir or "
-            f"{DATA_DIR_VARIABLE}; --task {name}-standin needs no data"
+            f"data fetch {name}', or put {FORMATS[name]} there, or say where it is with --data-dir "
+            f"or {DATA_DIR_VARIABLE}; --task {name}-standin needs no data"
         )
     return folder
 

@@ -3,20 +3,15 @@
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 
-def table(
-    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()
-) -> Table:
-    """Lay rows out under headings: the first column and those named to the left, figures right."""
+def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Lay rows out under headings: the first column to the left, figures to the right."""
     laid_out = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD)
     for index, heading in enumerate(headings):
-        text = index == 0 or heading in left
-        justify: JustifyMethod = "left" if text else "right"
-        laid_out.add_column(heading, justify=justify, no_wrap=heading not in left, overflow="fold")
+        laid_out.add_column(heading, justify="left" if index == 0 else "right", no_wrap=True)
     for row in rows:
         laid_out.add_row(*(Text(cell) for cell in row))  # brackets are no markup
     return laid_out
