@@ -17,6 +17,7 @@ LONGEST_SILENCE_SECONDS = 15
 """… and after how long it prints one in any case."""
 RECENT_UPDATES = 50
 WIDTH_WITH_A_BAR = 115
+WIDTH_WITH_ALL = 100
 REDRAWS_PER_SECOND = 8
 
 
@@ -102,10 +103,11 @@ class RunProgress:
         if self._recent_staleness:
             stale = f"γ {median(self._recent_staleness):.2f}"
         accuracy = "–" if self._accuracy is None else f"{self._accuracy:.1%}"
-        return (
-            f"{self._virtual:.1f} s  v{self._version}  accuracy {accuracy}  {stale}  "
-            f"mean K {mean_epochs:.1f}  {self._updates / elapsed:.0f} updates/s"
-        )
+        status = f"{self._virtual:.1f} s  v{self._version}  accuracy {accuracy}  {stale}"
+        if self._console.width < WIDTH_WITH_ALL:
+            return status
+        rate = f"{self._updates / elapsed:.0f} updates/s"
+        return f"{status}  mean K {mean_epochs:.1f}  {rate}"
 
     def _redraw(self, force: bool) -> None:
         now = time.perf_counter()
