@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from asyncfeded.data import femnist, shakespeare
+from asyncfeded.data import femnist, roles
 from asyncfeded.experiment.tasks import find_task
 from asyncfeded.learning.models import NextCharacter
 
@@ -112,8 +112,8 @@ def cnn_variants() -> dict[str, Step]:
 def lstm_variants() -> dict[str, Step]:
     task = find_task("shakespeare-standin")
     torch.manual_seed(0)
-    x = torch.randint(0, shakespeare.CLASSES, (BATCH, shakespeare.WINDOW), dtype=torch.uint8)
-    y = torch.randint(0, shakespeare.CLASSES, (BATCH,))
+    x = torch.randint(0, roles.CLASSES, (BATCH, roles.WINDOW), dtype=torch.uint8)
+    y = torch.randint(0, roles.CLASSES, (BATCH,))
     fused = task.make_module(task.widths)
     assert isinstance(fused, NextCharacter)
     return {
@@ -182,7 +182,7 @@ def main() -> None:
     report("CNN, one mini-batch", "oneDNN, channels first", cnn_variants(), repeats)
     report("LSTM, one mini-batch", "fused layers of oneDNN", lstm_variants(), repeats)
     images = torch.zeros(1024, femnist.SIDE, femnist.SIDE, dtype=torch.uint8)
-    texts = torch.zeros(1024, shakespeare.WINDOW, dtype=torch.uint8)
+    texts = torch.zeros(1024, roles.WINDOW, dtype=torch.uint8)
     for name, x in (("femnist-standin", images), ("shakespeare-standin", texts)):
         optimizers = optimizer_variants(name)
         report(f"SGD step, {name}", "the fused kernel alone", optimizers, repeats)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from asyncfeded import randomness
-from asyncfeded.data.shakespeare import WINDOW
+from asyncfeded.data.roles import WINDOW
 
 TEXT = "To be, or not to be: that is the question, whether it is nobler in the mind to suffer. "
 

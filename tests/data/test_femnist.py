@@ -111,7 +111,7 @@ def test_a_new_format_makes_old_caches_void(folder: Path, monkeypatch: pytest.Mo
 def test_a_fetched_file_with_other_arrays_is_refused(tmp_path: Path) -> None:
     from asyncfeded.data.arrays import write_arrays
 
-    write_arrays(tmp_path / "femnist.safetensors", {"a": np.zeros(3)}, [], {})
+    write_arrays(tmp_path / "femnist.safetensors", {"a": np.zeros(3)}, [], "")
     with pytest.raises(FileError, match="must hold the arrays in_test, labels, offsets, pixels"):
         load_writers(tmp_path)
 

@@ -11,7 +11,9 @@ from PIL import Image
 from asyncfeded.core.errors import FileError
 from asyncfeded.data.femnist import femnist, load_writers
 from asyncfeded.data.hub import fetch
-from asyncfeded.data.shakespeare import decode, load_roles, shakespeare
+from asyncfeded.data.role_files import load_roles
+from asyncfeded.data.roles import decode
+from asyncfeded.data.shakespeare import shakespeare
 from leaf_folders import speech, windows
 
 

@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.data.shakespeare import (
-    CLASSES,
-    OTHER,
-    WINDOW,
-    Roles,
-    decode,
-    encode,
-    load_roles,
-    role_from_windows,
-    shakespeare,
-)
+from asyncfeded.data.role_files import load_roles, role_from_windows
+from asyncfeded.data.roles import CLASSES, OTHER, WINDOW, Roles, decode, encode
+from asyncfeded.data.shakespeare import shakespeare
 from leaf_folders import speech, windows, write_leaf_shakespeare, write_roles, write_side
 
 LENGTHS = {"HAMLET": 3000, "OPHELIA": 2000, "GHOST": 1200, "GUARD": 300}
@@ -142,7 +134,7 @@ def test_a_plain_roles_file_is_read_too_and_only_once(
 ) -> None:
     (tmp_path / "roles.json").write_text(json.dumps({"A": {"text": speech("A", 2000)}}))
     first = load_roles(tmp_path)
-    monkeypatch.setattr("asyncfeded.data.shakespeare.read_roles", lambda _: pytest.fail("again"))
+    monkeypatch.setattr("asyncfeded.data.role_files.read_roles", lambda _: pytest.fail("again"))
     assert np.array_equal(load_roles(tmp_path).codes, first.codes)
 
 
@@ -177,7 +169,7 @@ def test_a_gzip_file_that_breaks_off_is_refused(folder: Path) -> None:
 def test_a_gzip_file_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("asyncfeded.data.shakespeare.MAX_ROLES_BYTES", 1000)
+    monkeypatch.setattr("asyncfeded.data.role_files.MAX_ROLES_BYTES", 1000)
     (tmp_path / "roles.json.gz").write_bytes(gzip.compress(b" " * 2000))
     with pytest.raises(FileError, match="must unpack to at most 1 GiB"):
         load_roles(tmp_path)

@@ -2,7 +2,8 @@ import numpy as np
 
 from asyncfeded.data.femnist import femnist
 from asyncfeded.data.glyphs import GLYPHS, femnist_standin
-from asyncfeded.data.shakespeare import OTHER, decode, shakespeare
+from asyncfeded.data.roles import OTHER, decode
+from asyncfeded.data.shakespeare import shakespeare
 from asyncfeded.data.verses import shakespeare_standin
 
 

@@ -22,10 +22,10 @@ from asyncfeded.core.errors import FileError
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def write_arrays(path: Path, arrays: Arrays, names: list[str], about: Mapping[str, str]) -> None:
-    """Write arrays, the names of what they hold, and texts about them."""
+def write_arrays(path: Path, arrays: Arrays, names: list[str], source: str) -> None:
+    """Write arrays, the names of what they hold, and a text that says what they were made from."""
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
-    content = save(contiguous, {**about, "names": json.dumps(names)})
+    content = save(contiguous, {"source": source, "names": json.dumps(names)})
     unfinished = path.with_name(f".{path.name}.{token_hex(4)}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,8 +41,7 @@ def write_arrays(path: Path, arrays: Arrays, names: list[str], about: Mapping[st
         raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
 
-def read_about(path: Path) -> dict[str, str]:
-    """The texts about the arrays of a file."""
+def _about(path: Path) -> dict[str, str]:
     try:
         with safe_open(path, framework="numpy") as file:
             return dict(file.metadata() or {})
@@ -53,10 +52,16 @@ def read_about(path: Path) -> dict[str, str]:
 
 
 def read_arrays(
-    path: Path, dtypes: Mapping[str, str]
+    path: Path, dtypes: Mapping[str, str], source: str | None = None
 ) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """Read the arrays of these names and types, and the names of what they hold."""
-    names = _names(path)
+    """Read the arrays of these names and types, and the names of what they hold.
+
+    With a source, only if they were made from that.
+    """
+    about = _about(path)
+    if source is not None and about.get("source") != source:
+        raise FileError(f"{str(path)!r} was made from other files")
+    names = _names(path, about.get("names", ""))
     with safe_open(path, framework="numpy") as file:
         found = set(file.keys())
         if found != set(dtypes):
@@ -77,9 +82,9 @@ def read_arrays(
     return arrays, names
 
 
-def _names(path: Path) -> list[str]:
+def _names(path: Path, text: str) -> list[str]:
     try:
-        names = json.loads(read_about(path).get("names", ""))
+        names = json.loads(text)
     except json.JSONDecodeError:
         names = None
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.data.arrays import Arrays, read_about, read_arrays, write_arrays
+from asyncfeded.data.arrays import read_arrays, write_arrays
 from asyncfeded.data.cache import cached
 from asyncfeded.data.federated import (
     Examples,
@@ -30,6 +30,7 @@ SIDE = 28
 CLASSES = 62
 MIN_EXAMPLES = 100
 FETCHED = "femnist.safetensors"
+DTYPES = {"offsets": "int64", "pixels": "uint8", "labels": "uint8", "in_test": "bool"}
 
 Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
@@ -88,21 +89,13 @@ class Writers:
 
     def write(self, path: Path, source: str) -> None:
         """Write everything to one file."""
-        arrays: Arrays = {
-            "offsets": self.offsets,
-            "pixels": self.pixels,
-            "labels": self.labels,
-            "in_test": self.in_test,
-        }
-        write_arrays(path, arrays, self.names, {"source": source})
+        arrays = {key: getattr(self, key) for key in DTYPES}
+        write_arrays(path, arrays, self.names, source)
 
     @classmethod
     def read(cls, path: Path, source: str | None = None) -> Self:
         """Read everything from one file, if it was made from this source."""
-        if source is not None and read_about(path).get("source") != source:
-            raise FileError(f"{str(path)!r} was made from other files")
-        dtypes = {"offsets": "int64", "pixels": "uint8", "labels": "uint8", "in_test": "bool"}
-        arrays, names = read_arrays(path, dtypes)
+        arrays, names = read_arrays(path, DTYPES, source)
         writers = cls(names, **arrays)
         count = writers.labels.size
         fits = (

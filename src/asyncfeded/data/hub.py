@@ -15,9 +15,10 @@ import numpy as np
 from PIL.Image import Image
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.data import femnist, shakespeare
+from asyncfeded.data import femnist, role_files
 from asyncfeded.data.femnist import Writer, Writers, split_writer
-from asyncfeded.data.shakespeare import OUT_OF_ORDER, Role, Roles, role_from_windows
+from asyncfeded.data.role_files import OUT_OF_ORDER, role_from_windows
+from asyncfeded.data.roles import WINDOW, Role, Roles
 
 REPOSITORIES = {"femnist": "flwrlabs/femnist", "shakespeare": "flwrlabs/shakespeare"}
 COLUMNS = {
@@ -46,7 +47,7 @@ def fetch(name: str, folder: Path, progress: Progress, source: str | None = None
         writers.write(path, source)
         verified = _same(writers, Writers.read(path))
     else:
-        path = folder / shakespeare.FETCHED
+        path = folder / role_files.FETCHED
         roles = Roles.gather(_roles(rows, source))
         roles.write(path, source)
         verified = _same(roles, Roles.read(path))
@@ -142,9 +143,9 @@ def _windows(rows: Iterable[Row], source: str) -> Iterator[tuple[str, str, str]]
         if not isinstance(name, str):
             raise FileError(f"{source}, row {index}: a role must have a name; given {name!r}")
         fits = isinstance(text, str) and isinstance(following, str)
-        if not fits or len(text) != shakespeare.WINDOW or len(following) != 1:
+        if not fits or len(text) != WINDOW or len(following) != 1:
             raise FileError(
-                f"{source}, row {index}, role {name!r}: x must be {shakespeare.WINDOW} characters "
+                f"{source}, row {index}, role {name!r}: x must be {WINDOW} characters "
                 f"and y one; given {text!r} and {following!r}"
             )
         yield name, text, following

@@ -8,7 +8,7 @@ Results on these are results on a stand-in, never on Shakespeare.
 import numpy as np
 
 from asyncfeded import randomness
-from asyncfeded.data.shakespeare import Role, Roles, encode
+from asyncfeded.data.roles import Role, Roles, encode
 
 ONSETS = (
     "",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
-from asyncfeded.data import femnist, hub, shakespeare
+from asyncfeded.data import femnist, hub, roles
+from asyncfeded.data.role_files import load_roles
 from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder
 
 NAMES = tuple(hub.REPOSITORIES)
@@ -48,7 +49,7 @@ def _femnist_entry(data_dir: Path | None) -> Entry:
 
 
 def _shakespeare_entry(data_dir: Path | None) -> Entry:
-    return _entry("shakespeare", data_dir, lambda folder: shakespeare.load_roles(folder).sizes)
+    return _entry("shakespeare", data_dir, lambda folder: load_roles(folder).sizes)
 
 
 def _entry(name: str, data_dir: Path | None, sizes: Sizes) -> Entry:
@@ -66,4 +67,4 @@ def _entry(name: str, data_dir: Path | None, sizes: Sizes) -> Entry:
 
 
 def _classes(name: str) -> int:
-    return femnist.CLASSES if name.startswith("femnist") else shakespeare.CLASSES
+    return femnist.CLASSES if name.startswith("femnist") else roles.CLASSES

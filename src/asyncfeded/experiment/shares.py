@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.data import partition, shakespeare
+from asyncfeded.data import partition
 from asyncfeded.data.columns import KINDS, read_column
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import GLYPHS
+from asyncfeded.data.roles import LETTERS
 from asyncfeded.report import plots
 
 Scheme = Literal["iid", "dirichlet", "shards", "column"]
@@ -118,5 +119,5 @@ def _class_names(data: FederatedData) -> list[str]:
         return list(GLYPHS)
     if data.name.startswith("shakespeare"):
         shown = {"\n": "⏎", " ": "␣"}
-        return [shown.get(letter, letter) for letter in shakespeare.LETTERS] + ["�"]
+        return [shown.get(letter, letter) for letter in LETTERS] + ["�"]
     return [str(index) for index in range(data.num_classes)]

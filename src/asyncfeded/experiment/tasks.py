@@ -12,9 +12,10 @@ from platformdirs import user_data_path
 from torch import nn
 
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.data import femnist, shakespeare
+from asyncfeded.data import femnist, roles, shakespeare
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import femnist_standin
+from asyncfeded.data.role_files import load_roles
 from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.learning.models import NextCharacter, cnn, mlp
@@ -33,8 +34,8 @@ smallest client, with 0.083 s, has 50 examples, the least that the recipe gives.
 WINDOWS_PER_ROUND_SECOND = 100
 """The same on Shakespeare: 480 to 2,470 windows per role, 1,109 on average.
 
-All windows of a role would be ten times as many; they share 79 of 80 characters with their
-neighbours, so that few, spread over the text, say nearly as much.
+All windows of a role would be ten times as many, and share 79 of 80 characters with their
+neighbours.
 """
 
 DATA_DIR_VARIABLE = "ASYNCFEDED_DATA_DIR"
@@ -146,51 +147,51 @@ def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
 
 def _femnist_data(choice: DataChoice) -> FederatedData:
     writers = femnist.load_writers(dataset_folder("femnist", choice.data_dir))
-    minimum = choice.min_examples
-    return femnist.femnist(
-        writers,
-        choice.clients,
-        choice.seed,
-        min_examples=femnist.MIN_EXAMPLES if minimum is None else minimum,
-        max_examples=choice.max_examples,
-        round_seconds=choice.round_seconds,
-    )
+    return _of_writers("femnist", writers, choice, choice.min_examples or femnist.MIN_EXAMPLES)
 
 
 def _femnist_standin_data(choice: DataChoice) -> FederatedData:
     _refuse_minimum("femnist-standin", choice)
+    writers = femnist_standin(choice.clients, choice.seed)
+    return _of_writers("femnist-standin", writers, choice, min_examples=1)
+
+
+def _of_writers(
+    name: str, writers: femnist.Writers, choice: DataChoice, min_examples: int
+) -> FederatedData:
     return femnist.femnist(
-        femnist_standin(choice.clients, choice.seed),
+        writers,
         choice.clients,
         choice.seed,
-        min_examples=1,
+        min_examples=min_examples,
         max_examples=choice.max_examples,
         round_seconds=choice.round_seconds,
-        name="femnist-standin",
+        name=name,
     )
 
 
 def _shakespeare_data(choice: DataChoice) -> FederatedData:
-    roles = shakespeare.load_roles(dataset_folder("shakespeare", choice.data_dir))
-    minimum = choice.min_examples
-    return shakespeare.shakespeare(
-        roles,
-        choice.clients,
-        choice.seed,
-        min_examples=shakespeare.MIN_EXAMPLES if minimum is None else minimum,
-        max_examples=_windows_per_role(choice),
-    )
+    found = load_roles(dataset_folder("shakespeare", choice.data_dir))
+    minimum = choice.min_examples or shakespeare.MIN_EXAMPLES
+    return _of_roles("shakespeare", found, choice, minimum)
 
 
 def _shakespeare_standin_data(choice: DataChoice) -> FederatedData:
     _refuse_minimum("shakespeare-standin", choice)
+    made_up = shakespeare_standin(choice.clients, choice.seed)
+    return _of_roles("shakespeare-standin", made_up, choice, min_examples=1)
+
+
+def _of_roles(
+    name: str, found: roles.Roles, choice: DataChoice, min_examples: int
+) -> FederatedData:
     return shakespeare.shakespeare(
-        shakespeare_standin(choice.clients, choice.seed),
+        found,
         choice.clients,
         choice.seed,
-        min_examples=1,
+        min_examples=min_examples,
         max_examples=_windows_per_role(choice),
-        name="shakespeare-standin",
+        name=name,
     )
 
 
@@ -235,7 +236,7 @@ _FEMNIST = Task(
 _SHAKESPEARE = Task(
     name="shakespeare",
     make_data=_shakespeare_data,
-    make_module=lambda widths: NextCharacter(*widths, shakespeare.CLASSES),
+    make_module=lambda widths: NextCharacter(*widths, roles.CLASSES),
     widths=(8, 32),
     training=LocalTraining(learning_rate=1.0, momentum=0.5, decay=0.995),
     paper_devices="paper-shakespeare",
