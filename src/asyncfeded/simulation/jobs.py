@@ -1,0 +1,49 @@
+"""One job of a worker, wherever it is carried out: failures are named by client and round."""
+
+import traceback
+
+from asyncfeded.core.errors import AsyncFedEDError, TrainingError
+from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.loop import Evaluation, Measure
+
+Key = tuple[str, int]
+"""A client and its round; for an evaluation, no client and a number."""
+
+
+def key_of(task: TrainTask) -> Key:
+    """What a task's result is asked for by."""
+    return task.client_id, task.round
+
+
+def measured(measure: Measure | None, parameters: Vector) -> Evaluation:
+    """Measure parameters."""
+    assert measure is not None
+    try:
+        return measure(parameters)
+    except AsyncFedEDError:
+        raise
+    except Exception as error:
+        failure = TrainingError(f"evaluation failed: {error!r}")
+        failure.add_note("".join(traceback.format_exception(error)))
+        raise failure from error
+
+
+def trained(train: Train, task: TrainTask) -> ClientUpdate:
+    """Train a task."""
+    update: object = train(task)
+    if not isinstance(update, ClientUpdate):
+        raise TypeError(f"training must return a ClientUpdate; given {type(update).__name__}")
+    return update
+
+
+def training_error(key: Key, failure: str) -> TrainingError:
+    """Name the client and the round of a failure; its first line says what, the rest how."""
+    client_id, round_number = key
+    what, _, notes = failure.partition("\n")
+    error = TrainingError(
+        f"training of client {client_id!r} failed in round {round_number}: {what}"
+    )
+    if notes:
+        error.add_note(notes)
+    return error
