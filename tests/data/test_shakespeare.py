@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.data.federated import Examples
 from asyncfeded.data.role_files import load_roles, role_from_windows
 from asyncfeded.data.roles import CLASSES, OTHER, WINDOW, Roles, decode, encode
 from asyncfeded.data.shakespeare import shakespeare
@@ -101,17 +102,17 @@ def test_leafs_windows_are_put_together_to_text_again(tmp_path: Path) -> None:
 
 
 def test_no_leaf_character_is_on_both_sides_either(tmp_path: Path) -> None:
-    # Characters that each occur once, so that one on both sides would show.
-    letters = np.arange(3000)
-    every = [letters[i : i + WINDOW + 1] for i in range(len(letters) - WINDOW)]
     texts = {"r": speech("r", 3000)}
     roles = load_roles(write_leaf_shakespeare(tmp_path, texts))
     data = shakespeare(roles, 1, min_examples=1, max_examples=None)
     starts_of = {window: start for start, (window, _) in enumerate(windows(texts["r"]))}
-    trained = {
-        int(place) for x in data.train["client-0"].x for place in every[starts_of[decode(x)]]
-    }
-    tested = {int(place) for x in data.test["client-0"].x for place in every[starts_of[decode(x)]]}
+
+    def places(examples: Examples) -> set[int]:
+        """Where in the text the characters of windows and targets stand."""
+        starts = [starts_of[decode(x)] for x in examples.x]
+        return {start + offset for start in starts for offset in range(WINDOW + 1)}
+
+    trained, tested = places(data.train["client-0"]), places(data.test["client-0"])
     assert trained
     assert tested
     assert not trained & tested

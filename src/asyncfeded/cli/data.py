@@ -33,7 +33,8 @@ data_dir_option = click.option(
 
 PICTURES = (".png", ".svg", ".pdf")
 OF_BOTH = ("clients", "data_seed")
-OF_TASKS = ("min_examples", "max_examples", "data_dir", "samples")
+SETTINGS_OF_TASKS = ("min_examples", "max_examples", "data_dir")
+OF_TASKS = (*SETTINGS_OF_TASKS, "samples")
 OF_PARTITIONS = {"dirichlet": "alpha", "shards": "shards_per_client", "column": "column"}
 OF_FILES = ("partition", "alpha", "shards_per_client", "labels", "column")
 
@@ -130,7 +131,7 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
     if is_file:
         shares = shares_of_file(Path(what), _dealing(options))
     else:
-        given = {name: options[name] for name in OF_BOTH + OF_TASKS[:-1]}
+        given = {name: options[name] for name in OF_BOTH + SETTINGS_OF_TASKS}
         settings = run_settings({"task": what, **{n: v for n, v in given.items() if v is not None}})
         chosen, title = load_data(settings), find_task(what).title
         if samples is not None:

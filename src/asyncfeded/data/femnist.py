@@ -81,7 +81,7 @@ class Writers:
         return dict(zip(self.names, np.diff(self.offsets).tolist(), strict=True))
 
     @property
-    def split(self) -> set[str]:
+    def with_both_sides(self) -> set[str]:
         """The writers who have images both to train and to test."""
         tests = np.add.reduceat(self.in_test, self.offsets[:-1], dtype=np.int64)
         both = (tests > 0) & (tests < np.diff(self.offsets))
@@ -145,7 +145,7 @@ def femnist(
 
     With the times of the clients' rounds, the slowest client gets the writer with most images.
     """
-    usable = writers.split
+    usable = writers.with_both_sides
     if not usable:
         raise SettingError(
             "clients must have images to train and to test, and no writer has both: "
