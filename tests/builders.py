@@ -6,7 +6,7 @@ import numpy as np
 
 from asyncfeded import ClientUpdate, TrainTask
 from asyncfeded.core.rule import Arrival, Work
-from asyncfeded.core.vectors import Vector, norm
+from asyncfeded.core.vectors import Vector, norm_and_distance
 
 
 def vector(*values: float) -> Vector:
@@ -33,6 +33,7 @@ def arrival(
     epochs: float = 10,
     num_examples: int = 1,
 ) -> Arrival:
+    delta_norm, distance = norm_and_distance(vector(*delta), vector(*current), vector(*base))
     return Arrival(
         client_id="a",
         delta=vector(*delta),
@@ -41,6 +42,7 @@ def arrival(
         lag=lag,
         num_examples=num_examples,
         work=Work(epochs),
-        delta_norm=norm(vector(*delta)),
+        delta_norm=delta_norm,
+        distance=distance,
         trained=len(delta),
     )

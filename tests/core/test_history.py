@@ -62,5 +62,40 @@ def test_leases_that_do_not_exist_are_errors() -> None:
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(SettingError, match="'leased' or 'everything'; given 'some'"):
+    with pytest.raises(SettingError, match="'everything' or 'sketch'; given 'some'"):
         VersionHistory(keep="some")  # type: ignore[arg-type]
+
+
+def test_a_history_of_sketches_keeps_the_parameters_of_the_newest_version_alone() -> None:
+    history = VersionHistory("sketch", buckets=64)
+    history.store(1, vector(1, 2))
+    history.store(2, vector(4, 6))
+    assert history[2].tolist() == [4, 6]
+    with pytest.raises(VersionError, match="of version 1 only a sketch is stored"):
+        history[1]
+    # Two elements in 64 buckets hardly ever meet: here the distance is exact.
+    assert history.norm_and_distance(vector(0, 2), base=1, current=2, trained=2) == (2.0, 5.0)
+
+
+def test_the_memory_of_a_version_that_is_sketched_is_used_again() -> None:
+    history = VersionHistory("sketch", buckets=8)
+    buffer = history.empty_buffer(2)
+    address = buffer.ctypes.data
+    history.store(1, buffer)
+    del buffer
+    history.store(2, vector(1, 2))
+    assert history.empty_buffer(2).ctypes.data == address
+
+
+def test_statistics_are_kept_beside_a_sketch_and_stay_out_of_it() -> None:
+    history = VersionHistory("sketch", buckets=64)
+    history.store(1, vector(1, 2, 70), trained=2)
+    history.store(2, vector(4, 6, 90), trained=2)
+    assert history.statistics(1, trained=2).tolist() == [70]
+    assert history.norm_and_distance(vector(1, 0, 5), 1, 2, trained=2) == (1.0, 5.0)
+
+
+@pytest.mark.parametrize("buckets", [0, 2**24 + 1])
+def test_a_number_of_buckets_out_of_range_is_named(buckets: int) -> None:
+    with pytest.raises(SettingError, match=f"from 1 to 16,777,216; given {buckets}"):
+        VersionHistory("sketch", buckets=buckets)

@@ -2,26 +2,29 @@ import numpy as np
 import pytest
 
 from asyncfeded.core import vectors
+from asyncfeded.core.kernels import BLOCK
 from builders import vector
 
 
 def test_a_norm_is_the_root_of_the_sum_of_squares() -> None:
     assert vectors.norm(vector(3, 4)) == 5.0
-    assert vectors.distance(vector(4, 6), vector(1, 2)) == 5.0
+    assert vectors.norm_and_distance(vector(0, 2), vector(4, 6), vector(1, 2)) == (2.0, 5.0)
 
 
 def test_the_norm_of_an_empty_vector_is_zero() -> None:
     assert vectors.norm(vector()) == 0.0
 
 
-@pytest.mark.parametrize("size", [1, vectors.BLOCK - 1, vectors.BLOCK, 3 * vectors.BLOCK + 7])
+@pytest.mark.parametrize("size", [1, 127, 129, BLOCK - 1, BLOCK, 3 * BLOCK + 7])
 def test_norms_agree_with_float64_arithmetic_at_and_around_block_borders(size: int) -> None:
     draw = np.random.default_rng(size)
     left = draw.normal(size=size).astype(np.float32)
     right = draw.normal(size=size).astype(np.float32)
     exact = np.linalg.norm(left.astype(np.float64) - right.astype(np.float64))
-    assert vectors.distance(left, right) == pytest.approx(exact, rel=1e-7)
-    assert vectors.distance(left, right) == vectors.norm(left - right)
+    length, distance = vectors.norm_and_distance(left, left, right)
+    assert distance == pytest.approx(exact, rel=1e-7)
+    assert distance == vectors.norm(left - right)
+    assert length == vectors.norm(left)
     assert vectors.norm(left) == pytest.approx(np.linalg.norm(left.astype(np.float64)), rel=1e-14)
 
 
@@ -41,7 +44,8 @@ def test_a_norm_of_the_largest_finite_numbers_does_not_overflow() -> None:
 
 
 def test_a_distance_beyond_float32_is_still_a_number() -> None:
-    assert vectors.distance(vector(3e38, 0), vector(-3e38, 0)) == pytest.approx(6e38)
+    _, distance = vectors.norm_and_distance(vector(1, 1), vector(3e38, 0), vector(-3e38, 0))
+    assert distance == pytest.approx(6e38)
 
 
 def test_a_norm_of_the_smallest_number_is_not_zero() -> None:
@@ -50,8 +54,29 @@ def test_a_norm_of_the_smallest_number_is_not_zero() -> None:
 
 def test_a_step_is_taken_in_float32_into_the_given_memory() -> None:
     out = vector(0, 0)
-    vectors.add_scaled(vector(1, 2), 0.5, vector(4, -2), out)
+    assert vectors.add_scaled(vector(1, 2), 0.5, vector(4, -2), out)
     assert out.tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, 3e38])
+def test_a_step_that_leaves_the_finite_numbers_says_so(broken: float) -> None:
+    assert not vectors.add_scaled(vector(3e38, 0), 1.0, vector(broken, 1), vector(0, 0))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_any_number_of_threads_gives_the_same_bits(threads: int) -> None:
+    draw = np.random.default_rng(0)
+    size = vectors.SHARED_FROM + 12_345
+    delta, current, base = (draw.random(size, dtype=np.float32) for _ in range(3))
+    alone, shared = np.empty_like(base), np.empty_like(base)
+    assert vectors.norm(delta, threads) == vectors.norm(delta, 1)
+    norms = [vectors.norm_and_distance(delta, current, base, count) for count in (1, threads)]
+    assert norms[0] == norms[1]
+    assert vectors.add_scaled(base, 0.3, delta, alone, 1)
+    assert vectors.add_scaled(base, 0.3, delta, shared, threads)
+    assert alone.tobytes() == shared.tobytes()
+    delta[-1] = np.nan
+    assert not vectors.add_scaled(base, 0.3, delta, shared, threads)
 
 
 def test_nan_and_infinity_are_found() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.rule import Arrival, Rule, Work
-from asyncfeded.core.vectors import norm
+from asyncfeded.core.vectors import norm_and_distance
 from builders import answer, vector
 
 EVERY_RULE: dict[str, Rule[Any]] = {name: factory() for name, factory in rules.REGISTRY.items()}
@@ -76,7 +76,8 @@ def test_a_rule_mutates_nothing_it_is_given(
     delta, base, current = (np.array(column, np.float32) for column in zip(*rows, strict=True))
     delta[0] = 1
     copies = delta.copy(), base.copy(), current.copy()
-    arrived = Arrival("a", delta, base, current, lag, 5, Work(10), norm(delta), len(delta))
+    norms = norm_and_distance(delta, current, base)
+    arrived = Arrival("a", delta, base, current, lag, 5, Work(10), *norms, len(delta))
     first = rule.on_update(rule.initial_state, arrived)
     again = rule.on_update(rule.initial_state, arrived)
     for given_array, copy in zip((delta, base, current), copies, strict=True):
@@ -94,7 +95,7 @@ def test_an_old_state_can_be_used_again_after_a_newer_one_was_made(name: str) ->
 
     def arrived(delta: float) -> Arrival:
         return Arrival(
-            "a", vector(delta), vector(0), vector(0), 0, 1, Work(10), abs(delta), trained=1
+            "a", vector(delta), vector(0), vector(0), 0, 1, Work(10), abs(delta), 0.0, trained=1
         )
 
     one = rule.on_update(rule.initial_state, arrived(1)).state

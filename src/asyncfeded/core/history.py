@@ -3,52 +3,105 @@
 The paper's server appends every version to a sequence and keeps it for ever. Only versions that
 some client still trains from are ever read again, so here a version is leased to a client with
 its task and dropped with the last lease: memory is bounded by the clients at work, not by the
-length of the run.
+length of the run. Where even these do not fit, a sketch of each can stand for it.
 """
 
 import sys
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from asyncfeded.core.errors import SettingError, VersionError
+from asyncfeded.core import sketch, vectors
+from asyncfeded.core.errors import SettingError, VersionError, require
+from asyncfeded.core.sketch import Sketch
 from asyncfeded.core.vectors import Vector, read_only
 
-Keep = Literal["leased", "everything"]
+Keep = Literal["leased", "everything", "sketch"]
 
 SPARE_BUFFERS = 2
 """How many buffers of dropped versions are kept: an update frees two at most and takes one."""
+SKETCH_BUCKETS = 65_536
+MOST_BUCKETS = 2**24
+NOTHING: Vector = read_only(np.empty(0, dtype=np.float32))
+"""In place of parameters that are not kept."""
+
+
+@dataclass(slots=True)
+class _Version:
+    """A version: its memory, the view of it that is given out, and how many use it.
+
+    Of a version that only a sketch is kept of, `buffer` is None, and `statistics` has what lies
+    behind its trained elements.
+    """
+
+    buffer: Vector | None
+    view: Vector
+    sketch: Sketch | None = None
+    statistics: Vector | None = None
+    leases: int = 1
 
 
 class VersionHistory:
     """Versions by number, with leases.
 
     `keep="leased"` drops a version with its last lease and reuses its memory;
-    `keep="everything"` is the paper's sequence.
+    `keep="everything"` is the paper's sequence. With `keep="sketch"` only the current version is
+    there with all its parameters; of an older one that is leased, a sketch of `buckets` numbers is
+    kept, which tells its distance from the current one within a known error (see `core/sketch`).
     """
 
-    def __init__(self, keep: Keep = "leased") -> None:
-        if keep not in ("leased", "everything"):
-            raise SettingError(f"history must be 'leased' or 'everything'; given {keep!r}")
+    def __init__(self, keep: Keep = "leased", buckets: int = SKETCH_BUCKETS) -> None:
+        if keep not in get_args(Keep):
+            raise SettingError(
+                f"history must be 'leased', 'everything' or 'sketch'; given {keep!r}"
+            )
+        require(1 <= buckets <= MOST_BUCKETS, "buckets", f"from 1 to {MOST_BUCKETS:,}", buckets)
         self.keep = keep
-        self._buffers: dict[int, Vector] = {}
-        self._leases: dict[int, int] = {}
+        self.buckets = buckets
+        self._versions: dict[int, _Version] = {}
         self._free: list[Vector] = []
+        self._newest: _Version | None = None
 
     def __len__(self) -> int:
-        return len(self._buffers)
+        return len(self._versions)
 
     def __contains__(self, version: int) -> bool:
-        return version in self._buffers
+        return version in self._versions
 
     def __getitem__(self, version: int) -> Vector:
         """The parameters of a version, as a read-only view."""
-        try:
-            return read_only(self._buffers[version])
-        except KeyError:
+        stored = self._versions.get(version)
+        if stored is None:
             raise VersionError(
                 f"version {version} is not stored; it was dropped with its last lease"
-            ) from None
+            )
+        if stored.buffer is None:
+            raise VersionError(f"of version {version} only a sketch is stored")
+        return stored.view
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every version that is stored has all its parameters."""
+        return self.keep != "sketch"
+
+    def norm_and_distance(
+        self, delta: Vector, base: int, current: int, trained: int
+    ) -> tuple[float, float]:
+        """‖Δ‖ and ‖x_current − x_base‖ over the elements that are trained."""
+        left, right = self._versions[current], self._versions[base]
+        if trained < delta.size:
+            delta = delta[:trained]
+        if left is right:
+            return vectors.norm(delta), 0.0
+        if left.sketch is not None and right.sketch is not None:
+            return vectors.norm(delta), sketch.distance(left.sketch, right.sketch)
+        return vectors.norm_and_distance(delta, left.view, right.view)
+
+    def statistics(self, version: int, trained: int) -> Vector:
+        """What lies behind the trained elements of a version."""
+        stored = self._versions[version]
+        return stored.view[trained:] if stored.statistics is None else stored.statistics
 
     def empty_buffer(self, size: int) -> Vector:
         """Memory for the next version: of a dropped version where there is one."""
@@ -58,30 +111,44 @@ class VersionHistory:
         """Take back memory that did not become a version."""
         self._free.append(buffer)
 
-    def store(self, version: int, buffer: Vector) -> None:
-        """Keep `buffer` as the parameters of `version`, with one lease on it."""
-        self._buffers[version] = buffer
-        self._leases[version] = 1
+    def store(self, version: int, buffer: Vector, trained: int | None = None) -> None:
+        """Keep `buffer` as the parameters of the newest `version`, with one lease on it."""
+        stored = self._versions[version] = _Version(buffer, read_only(buffer))
+        if self.is_exact:
+            return
+        trained = buffer.size if trained is None else trained
+        stored.sketch = sketch.sketch(buffer[:trained], self.buckets)
+        stored.statistics = buffer[trained:].copy()
+        if self._newest is not None:
+            self._reclaim(self._newest)
+        self._newest = stored
 
     def lease(self, version: int) -> None:
         """Count one more user of a stored version."""
-        if version not in self._leases:
+        stored = self._versions.get(version)
+        if stored is None:
             raise VersionError(f"version {version} is not stored and cannot be leased")
-        self._leases[version] += 1
+        stored.leases += 1
 
     def release(self, version: int) -> None:
         """Count one user less; the last one drops the version."""
-        if self._leases.get(version, 0) < 1:
+        stored = self._versions.get(version)
+        if stored is None or stored.leases < 1:
             raise VersionError(f"version {version} is not leased and cannot be released")
-        self._leases[version] -= 1
-        if self._leases[version] == 0 and self.keep == "leased":
-            self._drop(version)
+        stored.leases -= 1
+        if stored.leases == 0 and self.keep != "everything":
+            del self._versions[version]
+            self._reclaim(stored)
 
-    def _drop(self, version: int) -> None:
-        # Somebody may still hold a view, which must not change under them: every view counts as
-        # a reference to its buffer. Without one there are two: the dictionary's and the argument.
-        unseen = sys.getrefcount(self._buffers[version]) == 2
-        buffer = self._buffers.pop(version)
-        del self._leases[version]
+    def _reclaim(self, stored: _Version) -> None:
+        """Take a version's memory for another, unless somebody still looks at it.
+
+        What they see must not change under them. Without a reader, the view has two references
+        (the record's and the argument's) and the buffer one more, the view's.
+        """
+        if stored.buffer is None:
+            return
+        unseen = sys.getrefcount(stored.view) == 2 and sys.getrefcount(stored.buffer) == 3
+        buffer, stored.buffer, stored.view = stored.buffer, None, NOTHING
         if unseen and len(self._free) < SPARE_BUFFERS:
             self._free.append(buffer)

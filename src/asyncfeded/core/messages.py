@@ -1,14 +1,21 @@
-"""What the server and its clients say to each other. Every message is frozen."""
+"""What the server and its clients say to each other. Every message is frozen.
+
+What the server makes for every update is a named tuple: a frozen dataclass takes five times as long
+to make, and a small model is folded in as fast as its messages are made.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from asyncfeded.core.vectors import Vector
 
+NO_FIGURES: Mapping[str, float] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class TrainTask:
+
+class TrainTask(NamedTuple):
     """Train from these parameters for this many local epochs.
 
     `parameters` is read-only. `round` counts the tasks of this client from 0; sending it back
@@ -65,8 +72,7 @@ class Refusal(StrEnum):
     """A norm, the server's learning rate or the new model would be NaN or infinite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """The server's answer to an update.
 
     `accepted` says whether the rule took the update, `version` is the server's version after it.
@@ -81,7 +87,7 @@ class Receipt:
     reason: Refusal | None = None
     lag: int | None = None
     delta_norm: float | None = None
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = NO_FIGURES
     next_task: TrainTask | None = None
     other_tasks: tuple[TrainTask, ...] = ()
 

@@ -18,14 +18,12 @@ one test with numbers worked by hand.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from asyncfeded.core import vectors
 from asyncfeded.core.errors import RuleError
-from asyncfeded.core.messages import Refusal
+from asyncfeded.core.messages import NO_FIGURES, Refusal
 from asyncfeded.core.vectors import Vector
 
 State = TypeVar("State")
@@ -47,14 +45,14 @@ class Work:
             raise RuleError(f"a rule must ask for at least 1 epoch; it asked for {self.epochs}")
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A valid update as a rule sees it.
 
     `delta` is the update Δ, `base` the version it started from, `current` the model x_t now,
     `lag` how many versions lie between the two. `work` is what the client had been given.
-    `delta_norm` is ‖Δ‖ > 0. Norms are taken over the first `trained` elements, which an
-    optimizer trains; the rest (batch-norm statistics, say) travel with the model.
+    `delta_norm` is ‖Δ‖ > 0 and `distance` ‖x_t − x_base‖. Norms are taken over the first
+    `trained` elements, which an optimizer trains; the rest (batch-norm statistics, say) travel
+    with the model. `base` is empty for a rule that does not read it.
     """
 
     client_id: str
@@ -65,36 +63,27 @@ class Arrival:
     num_examples: int
     work: Work
     delta_norm: float
+    distance: float
     trained: int
 
-    @cached_property
-    def distance(self) -> float:
-        """‖x_t − x_base‖, measured when first asked for."""
-        if self.lag == 0:
-            return 0.0
-        return vectors.distance(self.current[: self.trained], self.base[: self.trained])
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """x_{t+1} = x_t + scale · direction."""
 
     scale: float
     direction: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[State]):
+class Decision(NamedTuple, Generic[State]):
     """What a rule wants done about an arrival; `figures` go into the receipt and the log."""
 
     state: State
     work: Work
     step: Step | None = None
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = NO_FIGURES
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnd(Generic[State]):
+class RoundEnd(NamedTuple, Generic[State]):
     """What a synchronous rule wants done when its round is complete."""
 
     state: State
@@ -103,7 +92,11 @@ class RoundEnd(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[State]):
-    """An aggregation rule: see the top of this file."""
+    """An aggregation rule: see the top of this file.
+
+    `reads_base=False` promises that the rule never looks at an arrival's `base`, which lets a
+    server that is short of memory keep sketches in the place of versions.
+    """
 
     name: str
     settings: Mapping[str, Any]
@@ -111,6 +104,7 @@ class Rule(Generic[State]):
     initial_state: State
     on_update: Callable[[State, Arrival], Decision[State]]
     on_round_end: Callable[[State], RoundEnd[State]] | None = None
+    reads_base: bool = True
 
 
 AnyRule = Rule[Any]

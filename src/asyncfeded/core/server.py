@@ -6,20 +6,29 @@ is the same object in every transport. It is not safe to share between threads: 
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from asyncfeded.core import vectors
 from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
-from asyncfeded.core.history import VersionHistory
-from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.rule import AnyDecision, AnyRule, Arrival, Guard, Rule, Step
-from asyncfeded.core.statistics import relative_to_current
+from asyncfeded.core.history import NOTHING, VersionHistory
+from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
+from asyncfeded.core.rule import AnyRule, Arrival, Guard, Rule, Step
+from asyncfeded.core.statistics import relative_to
 from asyncfeded.core.validation import content_fault
 from asyncfeded.core.vectors import Vector, read_only
+
+
+class _Outcome(NamedTuple):
+    """What became of an update."""
+
+    reason: Refusal | None
+    lag: int | None = None
+    delta_norm: float | None = None
+    figures: Mapping[str, float] = NO_FIGURES
 
 
 class Server:
@@ -63,9 +72,14 @@ class Server:
         require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
-        self._history.store(1, initial.copy())
+        if rule.reads_base and not self._history.is_exact:
+            raise SettingError(
+                f"history must be 'leased' or 'everything' under rule {rule.name!r}, which reads "
+                "the version that a client started from; given 'sketch'"
+            )
+        self._history.store(1, initial.copy(), self._trained)
         self._clients: dict[str, ClientRecord] = {}
-        self._departed: dict[str, int] = {}
+        self._departed: dict[str, ClientRecord] = {}
         self._at_work = 0
         self._state = rule.initial_state
 
@@ -85,16 +99,15 @@ class Server:
         return len(self._history)
 
     def join(self, client_id: str) -> TrainTask:
-        """Let a client take part, from the current version on."""
+        """Let a client take part, from the current version on; one that returns keeps its K."""
         if not isinstance(client_id, str) or not client_id:
             raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
         if client_id in self._clients:
             raise ClientStateError(
                 f"client {client_id!r} takes part already; let it leave before it joins again"
             )
-        client = self._clients[client_id] = ClientRecord(
-            work=self.rule.first_work, next_round=self._departed.pop(client_id, 0)
-        )
+        client = self._departed.pop(client_id, None) or ClientRecord(self.rule.first_work)
+        self._clients[client_id] = client
         return self._next_task(client_id, client)
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
@@ -102,7 +115,7 @@ class Server:
         client = self._clients.pop(client_id, None)
         if client is None:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
-        self._departed[client_id] = client.next_round
+        self._departed[client_id] = client
         self._give_back(client)
         step_taken, tasks = self._end_round_if_complete()
         if not step_taken:
@@ -121,21 +134,25 @@ class Server:
     def _answer(self, update: ClientUpdate) -> Receipt:
         client = self._find(update.client_id)
         if client is None:
-            return self._refusal(update, Refusal.UNKNOWN_CLIENT)
+            return self._receipt(update, _Outcome(Refusal.UNKNOWN_CLIENT))
         fault = protocol_fault(client, update)
         if fault is not None:
-            return self._refusal(update, fault, next_task=client.task)
+            return self._receipt(update, _Outcome(fault), self._task_in_hand(client))
         fault = content_fault(update, self._size)
         if fault is None and self._repeats(client, update):
-            return self._refusal(update, Refusal.DUPLICATE, next_task=client.task)
-        receipt = self._refusal(update, fault) if fault else self._fold_in(update, client)
+            return self._receipt(update, _Outcome(Refusal.DUPLICATE), self._task_in_hand(client))
+        outcome = _Outcome(fault) if fault else self._fold_in(update, client)
         self._give_back(client)
         if self.rule.on_round_end is None:
-            return replace(receipt, next_task=self._next_task(update.client_id, client))
-        return self._wait_for_round_end(receipt)
+            return self._receipt(update, outcome, self._next_task(update.client_id, client))
+        return self._wait_for_round_end(update, outcome)
 
     def _find(self, client_id: object) -> ClientRecord | None:
         return self._clients.get(client_id) if isinstance(client_id, str) else None
+
+    def _task_in_hand(self, client: ClientRecord) -> TrainTask | None:
+        """What a client is at; None if it waits, or if its version is kept as a sketch alone."""
+        return client.task if self._history.is_exact else None
 
     def _repeats(self, client: ClientRecord, update: ClientUpdate) -> bool:
         """Whether an update without a round is the client's last one from this version again."""
@@ -143,85 +160,103 @@ class Server:
             return False
         return vectors.norm(update.delta[: self._trained]) == client.last_delta_norm
 
-    def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> Receipt:
+    def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> _Outcome:
         """Let the rule decide about a valid update and do what it says."""
         lag = self.version - update.version
-        delta_norm = vectors.norm(update.delta[: self._trained])
-        if not math.isfinite(delta_norm) or not vectors.all_finite(update.delta[self._trained :]):
-            return self._refusal(update, Refusal.NOT_FINITE, lag)
+        delta_norm, distance = self._history.norm_and_distance(
+            update.delta, update.version, self.version, self._trained
+        )
+        if not math.isfinite(delta_norm) or not self._statistics_are_finite(update.delta):
+            return _Outcome(Refusal.NOT_FINITE, lag)
         if delta_norm == 0.0:
-            return self._refusal(update, Refusal.ZERO_DELTA, lag, delta_norm)
-        decision = self._decide(update, client, lag, delta_norm)
-        if isinstance(decision, Refusal):
-            return self._refusal(update, decision, lag, delta_norm)
+            return _Outcome(Refusal.ZERO_DELTA, lag, delta_norm)
+        arrival = self._arrival(update, client, lag, delta_norm, distance)
+        for guard in self._guards:
+            if (reason := guard(arrival)) is not None:
+                return _Outcome(reason, lag, delta_norm)
+        decision = self.rule.on_update(self._state, arrival)
+        self._check_step(decision.step)
         # The client's version is no longer needed, so its memory can take the next one.
+        del arrival
         self._give_back(client)
-        finite = all(math.isfinite(figure) for figure in decision.figures.values())
-        if not finite or not self._take(decision.step):
-            return self._refusal(update, Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        for figure in decision.figures.values():
+            if not math.isfinite(figure):
+                return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        if not self._take(decision.step):
+            return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         self._state = decision.state
         client.work = decision.work
         client.last_taken = update.version
         client.last_delta_norm = delta_norm
-        return Receipt(
-            client_id=update.client_id,
-            accepted=True,
-            version=self.version,
-            lag=lag,
-            delta_norm=delta_norm,
-            figures=decision.figures,
-        )
+        return _Outcome(None, lag, delta_norm, decision.figures)
 
-    def _decide(
-        self, update: ClientUpdate, client: ClientRecord, lag: int, delta_norm: float
-    ) -> AnyDecision | Refusal:
-        """Ask the guards and then the rule; a guard's no is the answer."""
-        delta, base, current = update.delta, self._history[update.version], self.parameters
+    def _statistics_are_finite(self, delta: Vector) -> bool:
+        return self._trained == self._size or vectors.all_finite(delta[self._trained :])
+
+    def _arrival(
+        self,
+        update: ClientUpdate,
+        client: ClientRecord,
+        lag: int,
+        delta_norm: float,
+        distance: float,
+    ) -> Arrival:
+        """Present an update as rules and guards see it."""
+        delta, current = update.delta, self.parameters
+        base = self._history[update.version] if self.rule.reads_base else NOTHING
         if self._trained < self._size:
-            delta, base = relative_to_current(delta, base, current, self._trained)
-        arrival = Arrival(
+            delta, base = self._with_current_statistics(update, base)
+        return Arrival(
             client_id=update.client_id,
             delta=read_only(delta),
-            base=read_only(base),
+            base=base,
             current=current,
             lag=lag,
             num_examples=update.num_examples,
             work=client.work,
             delta_norm=delta_norm,
+            distance=distance,
             trained=self._trained,
         )
-        for guard in self._guards:
-            if (reason := guard(arrival)) is not None:
-                return reason
-        decision = self.rule.on_update(self._state, arrival)
-        self._check_step(decision.step)
-        return decision
+
+    def _with_current_statistics(self, update: ClientUpdate, base: Vector) -> tuple[Vector, Vector]:
+        """An update and its base, with their statistics expressed by the current model."""
+        tail = slice(self._trained, None)
+        current = self.parameters[tail]
+        delta, base = update.delta.copy(), base.copy()
+        delta[tail] = relative_to(
+            current, self._history.statistics(update.version, self._trained), delta[tail]
+        )
+        if self.rule.reads_base:
+            base[tail] = current
+        return delta, read_only(base)
 
     def _take(self, step: Step | None) -> bool:
         """Make x_t + scale · direction the next version, unless it is not finite."""
         if step is None:
             return True
         buffer = self._history.empty_buffer(self._size)
-        vectors.add_scaled(self.parameters, step.scale, step.direction, out=buffer)
-        if step.scale > 1:
+        finite = vectors.add_scaled(self.parameters, step.scale, step.direction, out=buffer)
+        if step.scale > 1 and self._trained < self._size:
             tail = slice(self._trained, None)
             vectors.add_scaled(self.parameters[tail], 1.0, step.direction[tail], out=buffer[tail])
-        if not vectors.all_finite(buffer):
+            finite = vectors.all_finite(buffer)
+        if not finite:
             self._history.return_buffer(buffer)
             return False
-        self._history.store(self.version + 1, buffer)
+        self._history.store(self.version + 1, buffer, self._trained)
         self._history.release(self.version)
         self.version += 1
         return True
 
-    def _wait_for_round_end(self, receipt: Receipt) -> Receipt:
-        """Complete the receipt of a synchronous rule; the last one of a round ends it."""
+    def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
+        """Answer under a synchronous rule; the last update of a round ends it."""
         step_taken, tasks = self._end_round_if_complete()
-        if receipt.accepted and not step_taken:
-            receipt = replace(receipt, accepted=False, reason=Refusal.STEP_NOT_FINITE)
-        own = next((task for task in tasks if task.client_id == receipt.client_id), None)
+        if outcome.reason is None and not step_taken:
+            outcome = outcome._replace(reason=Refusal.STEP_NOT_FINITE)
+        own = next((task for task in tasks if task.client_id == update.client_id), None)
         others = tuple(task for task in tasks if task is not own)
-        return replace(receipt, version=self.version, next_task=own, other_tasks=others)
+        return self._receipt(update, outcome, own, others)
 
     def _end_round_if_complete(self) -> tuple[bool, tuple[TrainTask, ...]]:
         """End a synchronous round once nobody is at work; the flag is False if its step failed."""
@@ -244,7 +279,7 @@ class Server:
     def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)
         self._at_work += 1
-        client.task = TrainTask(
+        task = TrainTask(
             client_id=client_id,
             version=self.version,
             parameters=self.parameters,
@@ -253,7 +288,8 @@ class Server:
             proximal_mu=client.work.proximal_mu,
         )
         client.next_round += 1
-        return client.task
+        client.task = task if self._history.is_exact else task._replace(parameters=NOTHING)
+        return task
 
     def _give_back(self, client: ClientRecord) -> None:
         """End a client's lease on the version it trained from."""
@@ -263,20 +299,21 @@ class Server:
             self._at_work -= 1
             self._history.release(version)
 
-    def _refusal(
+    def _receipt(
         self,
         update: ClientUpdate,
-        reason: Refusal,
-        lag: int | None = None,
-        delta_norm: float | None = None,
+        outcome: _Outcome,
         next_task: TrainTask | None = None,
+        other_tasks: tuple[TrainTask, ...] = (),
     ) -> Receipt:
         return Receipt(
             client_id=update.client_id,
-            accepted=False,
+            accepted=outcome.reason is None,
             version=self.version,
-            reason=reason,
-            lag=lag,
-            delta_norm=delta_norm,
+            reason=outcome.reason,
+            lag=outcome.lag,
+            delta_norm=outcome.delta_norm,
+            figures=outcome.figures,
             next_task=next_task,
+            other_tasks=other_tasks,
         )

@@ -3,12 +3,13 @@
 import numpy as np
 
 from asyncfeded.core.messages import ClientUpdate, Refusal
+from asyncfeded.core.vectors import FLOAT32
 
 
 def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     """Why an update does not fit a model of `size` elements, if so."""
     delta = update.delta
-    if not isinstance(delta, np.ndarray) or delta.dtype != np.float32 or delta.ndim != 1:
+    if not isinstance(delta, np.ndarray) or delta.dtype != FLOAT32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
     if not (is_count(update.num_examples) and is_count(update.epochs)):
         return Refusal.WRONG_TYPE
@@ -21,4 +22,6 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
 
 def is_count(value: object) -> bool:
     """Whether a value is a whole number of Python's or NumPy's."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return type(value) is int or (
+        isinstance(value, int | np.integer) and not isinstance(value, bool)
+    )

@@ -1,69 +1,78 @@
 """Flat float32 vectors and the few operations the server needs on them.
 
-Sums are taken in float64 over blocks of fixed size, block by block in order. NumPy adds within
-a block in an order that depends on its length alone, so a norm has the same bits on every
-machine, for any number of threads.
+An update of the server is two passes over memory: one for both norms, one for the step. Long
+vectors are shared out to threads by whole blocks, which changes no bit (see `kernels`).
 """
 
 import math
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
+import numba
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float32]
+from asyncfeded.core import kernels
+from asyncfeded.core.kernels import BLOCK, Vector
 
-BLOCK = 8_192
-"""Elements per block: the scratch memory for one stays in a core's cache."""
+__all__ = ["Vector", "add_scaled", "all_finite", "norm", "norm_and_distance", "read_only"]
 
+Outcome = TypeVar("Outcome")
 
-class _Scratch(threading.local):
-    """Memory for one block, touched once and used for every norm of a thread."""
-
-    def __init__(self) -> None:
-        self.squares = np.zeros(BLOCK, dtype=np.float64)
-        self.difference = np.zeros(BLOCK, dtype=np.float32)
-
-
-_scratch = _Scratch()
+FLOAT32 = np.dtype(np.float32)
+THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+"""How many threads share a long vector: as many as there are cores, or NUMBA_NUM_THREADS."""
+SHARED_FROM = 2_000_000
+"""Elements from which it is worth starting threads."""
 
 
-def norm(vector: Vector) -> float:
+def norm(vector: Vector, threads: int = THREADS) -> float:
     """‖vector‖, accumulated in float64 in a fixed order; not finite if an element is not."""
-    total = 0.0
-    for start in range(0, vector.size, BLOCK):
-        total += _sum_of_squares(vector[start : start + BLOCK])
-    return math.sqrt(total)
+    vector = np.ascontiguousarray(vector)
+    if _is_short(vector, threads):
+        return math.sqrt(kernels.squares(vector))
+    sums = np.empty((_blocks(vector), 2))
+    _share_out(lambda i, j: kernels.block_squares(vector, i, j, sums), len(sums), threads)
+    return math.sqrt(kernels.in_order(sums)[0])
 
 
-def distance(left: Vector, right: Vector) -> float:
-    """‖left − right‖: float32 differences, accumulated in float64 in a fixed order."""
-    total = 0.0
-    with np.errstate(over="ignore"):
-        for start in range(0, left.size, BLOCK):
-            block = left[start : start + BLOCK]
-            apart = _scratch.difference[: block.size]
-            np.subtract(block, right[start : start + BLOCK], out=apart)
-            total += _sum_of_squares(apart)
-    if math.isfinite(total):
-        return math.sqrt(total)
+def norm_and_distance(
+    delta: Vector, current: Vector, base: Vector, threads: int = THREADS
+) -> tuple[float, float]:
+    """‖delta‖ and ‖current − base‖ in one pass; the differences are float32.
+
+    Of the other two, as many elements count as `delta` has.
+    """
+    delta = np.ascontiguousarray(delta)
+    if _is_short(delta, threads):
+        squares, squares_apart = kernels.squares_and_apart(delta, current, base)
+    else:
+        sums = np.empty((_blocks(delta), 2))
+        _share_out(
+            lambda i, j: kernels.block_squares_and_apart(delta, current, base, i, j, sums),
+            len(sums),
+            threads,
+        )
+        squares, squares_apart = kernels.in_order(sums)
+    if math.isfinite(squares_apart):
+        return math.sqrt(squares), math.sqrt(squares_apart)
     # Finite elements can lie further apart than float32 reaches; their halves cannot.
     half = np.float32(0.5)
-    return 2.0 * distance(left * half, right * half)
+    length, half_apart = norm_and_distance(delta, current * half, base * half, threads)
+    return length, 2.0 * half_apart
 
 
-def _sum_of_squares(block: Vector) -> float:
-    squares = _scratch.squares[: block.size]
-    np.copyto(squares, block)
-    np.multiply(squares, squares, out=squares)
-    return float(np.add.reduce(squares))
-
-
-def add_scaled(start: Vector, scale: float, direction: Vector, out: Vector) -> None:
-    """Out ← start + scale · direction in float32; `out` may not overlap the other two."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.multiply(direction, np.float32(scale), out=out)
-        np.add(start, out, out=out)
+def add_scaled(
+    start: Vector, scale: float, direction: Vector, out: Vector, threads: int = THREADS
+) -> bool:
+    """Out ← start + scale · direction in float32; whether no element of it is NaN or infinite."""
+    direction = np.ascontiguousarray(direction, dtype=FLOAT32)
+    blocks = _blocks(out)
+    if _is_short(out, threads):
+        return kernels.step(start, scale, direction, out, 0, blocks)
+    return all(
+        _share_out(lambda i, j: kernels.step(start, scale, direction, out, i, j), blocks, threads)
+    )
 
 
 def all_finite(vector: Vector) -> bool:
@@ -76,3 +85,20 @@ def read_only(vector: Vector) -> Vector:
     view = vector.view()
     view.flags.writeable = False
     return view
+
+
+def _blocks(vector: Vector) -> int:
+    return -(-vector.size // BLOCK)
+
+
+def _is_short(vector: Vector, threads: int) -> bool:
+    """Whether threads would take longer to start than they save."""
+    return threads == 1 or vector.size < SHARED_FROM
+
+
+def _share_out(work: Callable[[int, int], Outcome], blocks: int, threads: int) -> list[Outcome]:
+    """Call `work` on threads, each with its first block and the one after its last."""
+    borders = [blocks * part // threads for part in range(threads + 1)]
+    # Threads of this call alone: those of a lasting pool would not survive a fork.
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, borders[:-1], borders[1:]))

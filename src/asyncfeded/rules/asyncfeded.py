@@ -72,4 +72,5 @@ def asyncfeded(
         first_work=Work(initial_epochs),
         initial_state=None,
         on_update=on_update,
+        reads_base=False,
     )

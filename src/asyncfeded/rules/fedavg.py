@@ -52,4 +52,4 @@ def averaging(
         mean = reported.weighted_sum / reported.examples
         return RoundEnd(Round(), Step(1.0, mean.astype(np.float32)))
 
-    return Rule(name, settings, work, Round(), on_update, on_round_end)
+    return Rule(name, settings, work, Round(), on_update, on_round_end, reads_base=False)

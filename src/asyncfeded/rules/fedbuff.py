@@ -69,4 +69,5 @@ def fedbuff(
         first_work=work,
         initial_state=Buffer(),
         on_update=on_update,
+        reads_base=False,
     )
