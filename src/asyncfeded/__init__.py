@@ -16,7 +16,7 @@ from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
     from asyncfeded.experiment.federate import federate
-    from asyncfeded.learning.trainer import LocalTraining
+    from asyncfeded.learning.rounds import LocalTraining
 
 __all__ = [
     "AsyncFedEDError",
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
 
         return federate
     if name == "LocalTraining":
-        from asyncfeded.learning.trainer import LocalTraining
+        from asyncfeded.learning.rounds import LocalTraining
 
         return LocalTraining
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,8 @@ from asyncfeded import TrainTask, randomness
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.models import mlp
-from asyncfeded.learning.trainer import LocalTraining, OptimizerFactory, TorchTrainer, batch_sizes
+from asyncfeded.learning.rounds import LocalTraining, batch_sizes
+from asyncfeded.learning.trainer import OptimizerFactory, TorchTrainer
 
 
 def examples(count: int = 50, seed: int = 0) -> TensorExamples:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from asyncfeded.core.errors import SettingError
+from asyncfeded.on_demand import ClientNames
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.profiles import (
     BYTES_PER_SECOND,
@@ -89,12 +90,12 @@ def test_a_paper_profile_is_for_ten_clients() -> None:
 
 
 def test_heterogeneous_devices_have_log_normal_speeds_and_work_by_their_data() -> None:
-    names = [f"client-{index}" for index in range(2000)]
-    devices = heterogeneous_devices(names, [600] * 2000, seed=0, speed_spread=0.5)
+    names = ClientNames(2000)
+    devices = heterogeneous_devices(dict.fromkeys(names, 600), seed=0, speed_spread=0.5)
     epochs = np.array([device.seconds_per_epoch for device in devices.values()])
     assert np.median(epochs) == pytest.approx(0.1, rel=0.05)
     assert np.std(np.log(epochs)) == pytest.approx(0.5, rel=0.05)
-    twice = heterogeneous_devices(names[:5], [1200] * 5, seed=0, speed_spread=0.5)
+    twice = heterogeneous_devices(dict.fromkeys(names[:5], 1200), seed=0, speed_spread=0.5)
     assert twice["client-3"].seconds_per_epoch == 2 * devices["client-3"].seconds_per_epoch
 
 

@@ -16,8 +16,8 @@ from asyncfeded.experiment.settings import RunSettings, read_config, setting_nam
 Command = Callable[..., None]
 
 GROUPS = {
-    "What is run": ("task", "rule", "seconds", "clients", "seed", "widths"),
-    "The data": ("data_dir", "data_seed", "min_examples", "max_examples"),
+    "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths"),
+    "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "test_clients"),
     "The clients' devices": ("suspension", "devices", "join", "leave"),
     "The clients' training": (
         "learning_rate",
@@ -27,8 +27,11 @@ GROUPS = {
         "batch_size",
         "unit",
     ),
-    "The server": ("max_staleness", "history"),
-    "How it is carried out": ("evaluate_every", "workers", "out", "overwrite", "config"),
+    "The server": ("max_staleness", "history", "sketch_buckets"),
+    "How it is carried out": (
+        *("evaluate_every", "kernel", "workers"),
+        *("out", "overwrite", "config"),
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Replaced
 
 PLAIN_LINES = 10
 """How many lines a run prints where there is no terminal …"""
@@ -75,6 +75,9 @@ class RunProgress:
         match event:
             case Joined():
                 self._epochs[event.client_id] = event.epochs
+            case Replaced():
+                self._epochs.pop(event.client_id, None)
+                self._epochs[event.successor] = event.epochs
             case Left():
                 self._epochs.pop(event.client_id, None)
             case Received(receipt=receipt):

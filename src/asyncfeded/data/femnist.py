@@ -20,11 +20,11 @@ from asyncfeded.data.federated import (
     Examples,
     FederatedData,
     choose,
-    client_names,
     held_out,
     largest_to_slowest,
 )
 from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
+from asyncfeded.on_demand import ClientNames
 
 SIDE = 28
 CLASSES = 62
@@ -156,7 +156,7 @@ def femnist(
     if round_seconds is not None:
         chosen = largest_to_slowest(chosen, sizes, round_seconds)
     train, test = {}, {}
-    for client, source in zip(client_names(clients), chosen, strict=True):
+    for client, source in zip(ClientNames(clients), chosen, strict=True):
         writer = writers.writer(source)
         examples = Examples(writer.pixels, writer.labels)
         sides = np.flatnonzero(~writer.in_test), np.flatnonzero(writer.in_test)

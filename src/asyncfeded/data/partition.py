@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
-from asyncfeded.data.federated import client_names
+from asyncfeded.on_demand import ClientNames
 
 Places = npt.NDArray[np.int64]
 Partition = dict[str, Places]
@@ -111,4 +111,4 @@ def _one_per_example(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def _named(parts: list[Places]) -> Partition:
-    return {name: np.sort(part) for name, part in zip(client_names(len(parts)), parts, strict=True)}
+    return {name: np.sort(part) for name, part in zip(ClientNames(len(parts)), parts, strict=True)}

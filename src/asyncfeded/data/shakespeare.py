@@ -19,10 +19,10 @@ from asyncfeded.data.federated import (
     Examples,
     FederatedData,
     choose,
-    client_names,
     held_out,
 )
 from asyncfeded.data.roles import CLASSES, WINDOW, Codes, Places, Role, Roles
+from asyncfeded.on_demand import ClientNames
 
 MIN_EXAMPLES = 10_000
 MAX_EXAMPLES = 1_000
@@ -49,7 +49,7 @@ def shakespeare(
     chosen = choose("roles", roles.sizes, minimum, clients, seed)
     caps = max_examples if isinstance(max_examples, Sequence) else [max_examples] * clients
     train, test = {}, {}
-    for client, source, cap in zip(client_names(clients), chosen, caps, strict=True):
+    for client, source, cap in zip(ClientNames(clients), chosen, caps, strict=True):
         train[client], test[client] = _windows(roles.role(source), cap, seed)
     return FederatedData(name, CLASSES, train, test, dict(zip(train, chosen, strict=True)))
 

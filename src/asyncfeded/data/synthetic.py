@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from asyncfeded.data.federated import Examples, FederatedData, client_names
+from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.on_demand import ClientNames, OnDemand
 
 FEATURES = 60
 CLASSES = 10
@@ -34,6 +35,7 @@ def synthetic(
 
     `num_examples` sets the sizes instead of drawing them, `max_examples` caps the drawn ones.
     Clients have seeds of their own: those of a smaller federation are the first of a larger one.
+    A client's examples are made when they are asked for, each time anew.
     """
     if alpha < 0 or beta < 0:
         raise ValueError(f"alpha and beta must be at least 0; given {alpha} and {beta}")
@@ -45,18 +47,41 @@ def synthetic(
         raise ValueError(f"num_examples must have {clients} sizes; given {len(num_examples)}")
     if min(num_examples or (2,)) < 2 or (max_examples is not None and max_examples < 2):
         raise ValueError("a client needs at least 2 examples, one to train and one to test")
-    train, test = {}, {}
-    for index, name in enumerate(client_names(clients)):
-        draw = np.random.default_rng([seed, index])
+    names = ClientNames(clients)
+
+    def size_of(index: int, draw: np.random.Generator) -> int:
         drawn = int(draw.lognormal(4.0, 2.0)) + 50
-        size = drawn if max_examples is None else min(drawn, max_examples)
         if num_examples is not None:
-            size = num_examples[index]
+            return num_examples[index]
+        return drawn if max_examples is None else min(drawn, max_examples)
+
+    def held_out(size: int) -> int:
+        return max(1, round(test_share * size))
+
+    def parts(name: str) -> tuple[Examples, Examples]:
+        index = names.index(name)
+        draw = np.random.default_rng([seed, index])
+        size = size_of(index, draw)
         examples = _client_examples(draw, alpha, beta, size)
-        held_out = max(1, round(test_share * size))
-        test[name] = Examples(examples.x[:held_out], examples.y[:held_out])
-        train[name] = Examples(examples.x[held_out:], examples.y[held_out:])
-    return FederatedData(f"synthetic-{alpha:g}-{beta:g}", CLASSES, train, test)
+        tests = slice(held_out(size))
+        trains = slice(held_out(size), None)
+        return (
+            Examples(examples.x[trains], examples.y[trains]),
+            Examples(examples.x[tests], examples.y[tests]),
+        )
+
+    def train_size(name: str) -> int:
+        index = names.index(name)
+        size = size_of(index, np.random.default_rng([seed, index]))
+        return size - held_out(size)
+
+    return FederatedData(
+        f"synthetic-{alpha:g}-{beta:g}",
+        CLASSES,
+        train=OnDemand(names, lambda name: parts(name)[0]),
+        test=OnDemand(names, lambda name: parts(name)[1]),
+        sizes=OnDemand(names, train_size),
+    )
 
 
 def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size: int) -> Examples:

@@ -5,40 +5,43 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
-from asyncfeded.core.history import Keep, VersionHistory
+from asyncfeded.core.history import SKETCH_BUCKETS, Keep, VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
-from asyncfeded.data.federated import client_names
 from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.guards import bounded_staleness
+from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.evaluation import Correct, Evaluator, highest_score_is_right
-from asyncfeded.learning.trainer import (
-    LocalTraining,
-    Loss,
-    OptimizerFactory,
-    TorchTrainer,
-    batch_sizes,
-)
+from asyncfeded.learning.reproducible import one_blas_thread
+from asyncfeded.learning.rounds import LocalTraining, batch_sizes
+from asyncfeded.learning.trainer import Loss, OptimizerFactory, TorchTrainer
+from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Event
 from asyncfeded.runtime.loop import Evaluation, Measure, run
+from asyncfeded.runtime.selection import Selection
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
+from asyncfeded.simulation.selection import UniformSelection
 from asyncfeded.simulation.transport import Membership, VirtualTransport
-from asyncfeded.simulation.workers import make_workers
+from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
+
+Kernel = Literal["torch", "compiled"]
 
 WHOLE = "all clients"
 """The name of a test set that belongs to no one client."""
+KEPT_DATASETS = 256
+"""How many clients' data are kept in memory where they are made on demand."""
 
 
 def federate(
@@ -51,6 +54,9 @@ def federate(
     suspension: float = 0.0,
     seed: int = 0,
     workers: int = 1,
+    at_work: int | None = None,
+    selection: Selection | None = None,
+    kernel: Kernel = "torch",
     training: LocalTraining | None = None,
     loss: Loss = nn.functional.cross_entropy,
     correct: Correct = highest_score_is_right,
@@ -59,6 +65,7 @@ def federate(
     memberships: Sequence[Membership] | None = None,
     max_staleness: float | None = None,
     history: Keep = "leased",
+    sketch_buckets: int = SKETCH_BUCKETS,
     evaluate_every: float = 2.0,
     log: Path | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -69,46 +76,69 @@ def federate(
     A data set is a torch Dataset of (input, target) or a pair (inputs, targets) of tensors or
     arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
     `test`, a tenth of every client's examples is held out; `test` may be one data set, or one per
-    client by name, which also gives every client's own accuracy at the end. The module is left as
-    the run has trained it. Without `devices`, clients have log-normal speeds and as much work as
-    data, and hang between rounds with probability `suspension`. `correct` says which answers are
-    right, given the module's output and the targets; by default the class of the highest score.
+    client by name, which also gives these clients' own accuracy at the end. There may be any number
+    of clients: a mapping that is no dict is asked for a client's data when they are needed, and
+    `at_work` says how many clients are at work at once, drawn by the seed or by a `selection` of
+    your own. The module is left as the run has trained it. Without `devices`, clients have
+    log-normal speeds and as much work as data, and hang between rounds with probability
+    `suspension`. `correct` says which answers are right, given the module's output and the
+    targets; by default the class of the highest score. `kernel="compiled"` trains a small module,
+    a chain of fully connected layers, many times faster than torch and alike up to rounding.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     train, held_out = _clients(datasets, test, seed)
-    trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
+    trainer: TorchTrainer | CompiledTrainer
+    if kernel == "compiled":
+        require(not optimizers, "optimizers", "none for kernel 'compiled'", optimizers)
+        trainer = CompiledTrainer(module, train, training, loss, seed)
+    else:
+        require(kernel == "torch", "kernel", "'torch' or 'compiled'", kernel)
+        trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
     evaluator = Evaluator(deepcopy(module), held_out, loss, correct)
     server = Server(
         trainer.initial,
         rule,
         guards=() if max_staleness is None else [bounded_staleness(max_staleness)],
-        history=VersionHistory(history),
+        history=VersionHistory(history, sketch_buckets),
         trained=trainer.schema.trained,
     )
     if devices is not None and suspension:
         raise SettingError(
             f"suspension must be set in devices where these are given; given {suspension} apart"
         )
+    sizes = each(train, len)
     if devices is None:
-        sizes = [len(examples) for examples in train.values()]
-        default = heterogeneous_devices(list(train), sizes, seed)
+        default = heterogeneous_devices(sizes, seed)
         devices = DeviceModel(default, seed=seed, suspension=suspension)
     if training.unit == "steps":
         size = training.batch_size
-        devices = devices.for_steps({n: len(batch_sizes(len(e), size)) for n, e in train.items()})
+        devices = devices.for_steps(each(sizes, lambda count: len(batch_sizes(count, size))))
+    if at_work is not None and selection is None:
+        selection = UniformSelection(names_of(train), at_work, seed)
     if memberships is None:
-        memberships = [Membership(client_id) for client_id in train]
+        chosen = train if selection is None else selection.first()
+        memberships = [Membership(client_id) for client_id in chosen]
+    elif selection is not None:
+        raise SettingError("memberships must be none where a selection says who is at work")
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
-    result.clients = {name: ClientFigures(examples=len(own)) for name, own in train.items()}
+    result.kernel = trainer.kernel
+    if isinstance(sizes, dict):
+        result.clients = {name: ClientFigures(examples=size) for name, size in sizes.items()}
+    elif WHOLE not in held_out:
+        result.clients = {name: ClientFigures() for name in held_out}
     started = time.perf_counter()
+    kind: Kind = "threads" if isinstance(trainer, CompiledTrainer) else "processes"
+    measure = _measure(evaluator)
     with (
+        one_blas_thread(),
         EventLog(log) as event_log,
-        closing(make_workers(trainer, workers, trainer.schema.size, _measure(evaluator))) as pool,
+        closing(make_workers(trainer, workers, trainer.schema.size, measure, kind)) as pool,
     ):
         transport = VirtualTransport(devices, pool, memberships, seconds)
-        for event in run(server, transport, seconds, pool.evaluate, evaluate_every):
+        events = run(server, transport, seconds, pool.evaluate, evaluate_every, selection)
+        for event in events:
             event_log.write(event)
             result.add(event)
             if on_event is not None:
@@ -116,7 +146,9 @@ def federate(
         result.log_sha256 = event_log.sha256
     result.wall_seconds = time.perf_counter() - started
     trainer.load(server.parameters)
-    if set(held_out) == set(train):
+    for name, client in result.clients.items():
+        client.examples = sizes[name]
+    if WHOLE not in held_out:
         for name, accuracy in evaluator.of_each(server.parameters).items():
             result.clients[name].accuracy = accuracy
     return result
@@ -128,18 +160,21 @@ def _measure(evaluator: Evaluator) -> Measure:
 
 def _clients(
     datasets: Sequence[Any] | Mapping[str, Any], test: Any, seed: int
-) -> tuple[dict[str, TensorExamples], dict[str, TensorExamples]]:
+) -> tuple[dict[str, TensorExamples] | OnDemand[TensorExamples], dict[str, TensorExamples]]:
     """The training examples and the test examples of every client."""
     if not isinstance(datasets, Mapping):
-        datasets = dict(zip(client_names(len(datasets)), datasets, strict=True))
+        datasets = dict(zip(ClientNames(len(datasets)), datasets, strict=True))
     require(len(datasets) > 0, "datasets", "at least one data set", datasets)
-    train = {name: as_examples(dataset) for name, dataset in datasets.items()}
+    train = each(datasets, as_examples, KEPT_DATASETS)
     if isinstance(test, Mapping):
-        for name in {*test} ^ {*train}:
-            raise SettingError(f"test must name the clients of datasets; {name!r} is in only one")
-        return train, {name: as_examples(test[name]) for name in train}
+        for name in test:
+            if name not in train:
+                raise SettingError(f"test must name clients of datasets; {name!r} is none")
+        return train, {name: as_examples(own) for name, own in test.items()}
     if test is not None:
         return train, {WHOLE: as_examples(test)}
+    if not isinstance(train, dict):
+        raise SettingError("test must be given where the clients' data are made on demand")
     held_out = {}
     for name, examples in train.items():
         if len(examples) < 2:

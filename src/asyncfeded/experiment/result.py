@@ -39,6 +39,7 @@ class Result:
     rejected: Counter[str] = field(default_factory=Counter)
     clients: dict[str, ClientFigures] = field(default_factory=dict)
     versions: int = 1
+    kernel: str = ""
     log_sha256: str = ""
     wall_seconds: float = 0.0
 
@@ -50,13 +51,20 @@ class Result:
             case Received(receipt=receipt):
                 if receipt.reason is None:
                     self.updates += 1
-                    self.clients[receipt.client_id].updates += 1
+                    self.of_client(receipt.client_id).updates += 1
                 else:
                     self.rejected[receipt.reason.value] += 1
             case Finished():
                 self.versions = event.version
             case _:
                 pass
+
+    def of_client(self, name: str) -> ClientFigures:
+        """The figures of a client, which of very many are kept once there are any."""
+        figures = self.clients.get(name)
+        if figures is None:
+            figures = self.clients[name] = ClientFigures()
+        return figures
 
     @property
     def max_accuracy(self) -> float | None:
@@ -91,6 +99,7 @@ class Result:
             "versions": self.versions,
             "updates": self.updates,
             "rejected": dict(sorted(self.rejected.items())),
+            "kernel": self.kernel,
             "log_sha256": self.log_sha256,
             "wall_seconds": round(self.wall_seconds, 3),
             "settings": dict(self.settings),

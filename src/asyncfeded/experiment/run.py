@@ -1,27 +1,32 @@
 """One run from its settings, with its files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
+import numpy as np
 import torch
 from torch import nn
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
-from asyncfeded.data.federated import Examples, FederatedData, client_names
-from asyncfeded.experiment.federate import federate
+from asyncfeded.core.server import Server
+from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.experiment.federate import KEPT_DATASETS, Kernel, federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task
+from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.trainer import LocalTraining
+from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.runtime.events import Event
-from asyncfeded.simulation.devices import DeviceModel
+from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.profiles import (
     BYTES_PER_SECOND,
     PAPER_ROUND_SECONDS,
@@ -51,20 +56,23 @@ def run_experiment(
     data = load_data(settings) if data is None else data
     widths = settings.widths or task.widths
     module = _initial_module(task, widths, settings.seed)
-    train = {name: as_tensors(examples) for name, examples in data.train.items()}
+    kernel = _kernel(module, settings)
     result = federate(
         module,
-        train,
+        each(data.train, as_tensors, KEPT_DATASETS),
         rule=rule,
-        test={name: as_tensors(examples) for name, examples in data.test.items()},
+        test={name: as_tensors(data.test[name]) for name in _test_clients(data, settings)},
         seconds=settings.seconds,
         seed=settings.seed,
         workers=settings.workers,
+        at_work=settings.at_work,
+        kernel=kernel,
         training=training,
         devices=_devices(task, settings, data),
         memberships=settings.memberships,
         max_staleness=settings.max_staleness,
         history=settings.history,
+        sketch_buckets=settings.sketch_buckets,
         evaluate_every=settings.evaluate_every,
         log=None if settings.out is None else settings.out / "events.jsonl",
         on_event=on_event,
@@ -73,12 +81,14 @@ def run_experiment(
             **asdict(training),
             "widths": list(widths),
             "devices": _profile(task, settings),
+            "kernel": kernel,
             "data_sha256": data.sha256,
             "hyperparameters": dict(rule.settings),
         },
     )
-    for name, source in data.sources.items():
-        result.clients[name].source = source
+    for name, client in result.clients.items():
+        client.source = data.sources.get(name, "")
+        client.examples = data.sizes[name]
     if settings.out is not None:
         result.write(settings.out, f"{task.title}, {rule.name}, P = {settings.suspension:g}")
     return result
@@ -87,12 +97,15 @@ def run_experiment(
 def check(settings: RunSettings) -> None:
     """Find what is wrong with a run before anything is written or begun."""
     task = find_task(settings.task)
-    task_rule(task, settings)
+    rule = task_rule(task, settings)
+    Server(np.zeros(1, np.float32), rule, history=VersionHistory(settings.history))
     _training(task, settings)
     _profile(task, settings)
     widths = settings.widths or task.widths
     with torch.device("meta"):  # counts without taking memory
-        count = sum(parameter.numel() for parameter in task.make_module(widths).parameters())
+        module = task.make_module(widths)
+    _kernel(module, settings)
+    count = sum(parameter.numel() for parameter in module.parameters())
     if count > MOST_PARAMETERS:
         raise SettingError(
             f"widths must make a model of at most {MOST_PARAMETERS:,} parameters; "
@@ -128,6 +141,29 @@ def _initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
         return task.make_module(widths)
 
 
+def _kernel(module: nn.Module, settings: RunSettings) -> Kernel:
+    """What trains this module: as the settings say, or compiled code where there is some."""
+    if settings.kernel == "torch":
+        return "torch"
+    try:
+        read_chain(module)
+    except SettingError:
+        if settings.kernel == "compiled":
+            raise
+        return "torch"
+    return "compiled"
+
+
+def _test_clients(data: FederatedData, settings: RunSettings) -> list[str]:
+    """The clients whose test data measure the model: all, or a draw of very many."""
+    names = names_of(data.test)
+    if len(names) <= settings.test_clients:
+        return list(names)
+    draw = randomness.generator(settings.data_seed, "test-clients")
+    places = draw.choice(len(names), settings.test_clients, replace=False)
+    return [names[place] for place in sorted(places)]
+
+
 def _training(task: Task, settings: RunSettings) -> LocalTraining:
     given = settings.model_dump(include={field.name for field in fields(LocalTraining)})
     return replace(task.training, **{k: v for k, v in given.items() if v is not None})
@@ -140,18 +176,17 @@ def _profile(task: Task, settings: RunSettings) -> str:
         fits = settings.clients == len(PAPER_ROUND_SECONDS[paper])
         return paper if fits else "heterogeneous"
     if settings.devices != "heterogeneous":
-        paper_devices(settings.devices, client_names(settings.clients))
+        paper_devices(settings.devices, ClientNames(settings.clients))
     return settings.devices
 
 
 def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel:
-    names = list(data.train)
     profile = _profile(task, settings)
+    devices: Mapping[str, Device]
     if profile == "heterogeneous":
-        sizes = [len(examples) for examples in data.train.values()]
-        devices = heterogeneous_devices(names, sizes, settings.seed)
+        devices = heterogeneous_devices(data.sizes, settings.seed)
     else:
-        devices = paper_devices(profile, names)
+        devices = paper_devices(profile, list(data.train))
     return DeviceModel(
         devices,
         seed=settings.seed,

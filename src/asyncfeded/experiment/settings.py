@@ -5,7 +5,7 @@ file. Whatever is wrong with one is said in one line that names it, its limit an
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf, isfinite
 from pathlib import Path
@@ -22,8 +22,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.data.federated import client_names
+from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
+from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.simulation.transport import Membership
 
@@ -57,6 +58,9 @@ class RunSettings(BaseModel):
     rule: str = Field("asyncfeded", description="the aggregation rule")
     seconds: float = Field(300.0, gt=0, description="virtual seconds to run")
     clients: int = Field(10, ge=1, description="how many clients take part")
+    at_work: int | None = Field(
+        None, ge=1, description="how many are at work at once, drawn by the seed [default: all]"
+    )
     suspension: float = Field(
         0.1, ge=0, lt=1, description="P, the probability that a client hangs between rounds"
     )
@@ -69,6 +73,9 @@ class RunSettings(BaseModel):
         None, ge=1, description="choose among clients with at least so many"
     )
     max_examples: int | None = Field(None, ge=2, description="cap on a client's examples")
+    test_clients: int = Field(
+        1000, ge=1, description="of more clients than so many, so many are drawn to test with"
+    )
     widths: Widths | None = Field(None, description="of the model's layers, such as 16,32")
     devices: Devices = Field("auto", description="the machines; auto: the paper's if it has them")
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
@@ -80,18 +87,30 @@ class RunSettings(BaseModel):
     batch_size: int | None = Field(None, ge=1, description="examples per mini-batch")
     unit: Literal["epochs", "steps"] = Field("epochs", description="what K counts")
     max_staleness: float | None = Field(None, gt=0, description="Γ: discard what is staler")
-    history: Literal["leased", "everything"] = Field(
-        "leased", description="versions kept: those in use, or all as in the paper"
+    history: Keep = Field(
+        "leased",
+        description="versions kept: those in use, all as in the paper, or a sketch of those in use",
+    )
+    sketch_buckets: int = Field(
+        SKETCH_BUCKETS,
+        ge=1,
+        le=MOST_BUCKETS,
+        description="numbers in a sketch; more, more exact",
     )
     evaluate_every: float = Field(2.0, gt=0, description="virtual seconds between evaluations")
+    kernel: Literal["auto", "torch", "compiled"] = Field(
+        "auto", description="what trains; auto: compiled for fully connected layers, else torch"
+    )
     workers: int = Field(1, ge=1, description="processes that train; changes no result")
     out: Path | None = Field(None, description="folder for the results")
     hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
 
     @property
-    def memberships(self) -> list[Membership]:
-        """When each client joins and leaves."""
-        names = client_names(self.clients)
+    def memberships(self) -> list[Membership] | None:
+        """When each client joins and leaves; None if a selection says who is at work."""
+        if self.at_work is not None:
+            return None
+        names = ClientNames(self.clients)
         joins = _clients_at("join", self.join, names)
         leaves = _clients_at("leave", self.leave, names)
         return [Membership(name, joins.get(name, 0.0), leaves.get(name, inf)) for name in names]
@@ -182,11 +201,18 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     for name in ("out", "data_dir"):
         if values.get(name) == "":
             raise SettingError(f"{name} must be the path of a folder; given an empty text")
+    if settings.at_work is not None:
+        if settings.at_work > settings.clients:
+            raise SettingError(
+                f"at_work must be at most {settings.clients}, the clients; given {settings.at_work}"
+            )
+        if settings.join or settings.leave:
+            raise SettingError("join and leave must be left out where at_work is given")
     _ = settings.memberships
     return settings
 
 
-def _clients_at(setting: str, entries: Iterable[str], names: list[str]) -> dict[str, float]:
+def _clients_at(setting: str, entries: Iterable[str], names: Sequence[str]) -> dict[str, float]:
     """Read entries such as client-3@60."""
     found = {}
     for entry in entries:

@@ -19,7 +19,7 @@ from asyncfeded.data.role_files import load_roles
 from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.learning.models import NextCharacter, cnn, mlp
-from asyncfeded.learning.trainer import LocalTraining
+from asyncfeded.learning.rounds import LocalTraining
 
 PAPER_RULES = ("asyncfeded", "fedasync-constant", "fedasync-hinge", "fedavg", "fedprox")
 """The rules that the paper compares, its own first."""

@@ -43,12 +43,12 @@ class TensorExamples:
     def __len__(self) -> int:
         return len(self.y) if self.per_epoch is None else self.per_epoch
 
-    def order(self, draw: np.random.Generator) -> Tensor:
+    def order(self, draw: np.random.Generator) -> randomness.Places:
         """The places of the examples that one pass visits, in its order."""
         order = draw.permutation(len(self))
         if self.per_epoch is not None:
             order = randomness.one_of_each_part(len(self.y), self.per_epoch, draw)[order]
-        return torch.from_numpy(order)
+        return order
 
 
 def as_examples(dataset: Any) -> TensorExamples:

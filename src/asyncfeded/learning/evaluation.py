@@ -11,7 +11,8 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.trainer import Loss, split
+from asyncfeded.learning.rounds import batch_sizes, split
+from asyncfeded.learning.trainer import Loss
 
 Correct = Callable[[Tensor, Tensor], Tensor]
 """Which answers are right, given a module's output and the targets: booleans of any shape."""
@@ -64,7 +65,8 @@ class Evaluator:
         self._module.eval()
         right, answers, loss = 0, 0, 0.0
         with torch.no_grad(), reproducible(randomness.key(0, "evaluation")):
-            for x, y in split(examples.x, examples.y, self._batch_size):
+            sizes = batch_sizes(len(examples.y), self._batch_size)
+            for x, y in split(examples.x, examples.y, sizes):
                 output = self._module(x)
                 verdicts = self._correct(output, y)
                 right += int(verdicts.sum())

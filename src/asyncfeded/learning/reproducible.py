@@ -1,18 +1,22 @@
-"""Torch set up so that the same work gives the same bits, in any process."""
+"""Torch and BLAS set up so that the same work gives the same bits, in any process.
 
+The order of a sum, and so its last bits, can depend on the number of threads. And where all cores
+are at work already, a second thread only makes them wait for each other.
+"""
+
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread; afterwards on as many as before.
-
-    The order of a sum, and so its last bits, can depend on the number of threads. And where all
-    cores are at work already, a second thread only makes them wait for each other.
-    """
+    """Let torch compute on one thread; afterwards on as many as before."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -33,3 +37,38 @@ def reproducible(key: bytes) -> Iterator[None]:
             yield
     finally:
         generator.set_state(state)
+
+
+class _OneBlasThread:
+    """A limit that holds for the whole process: set by the first user, lifted by the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._limit is not None:
+                self._limit.__exit__(None, None, None)
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def one_blas_thread() -> _OneBlasThread:
+    """Let BLAS compute on one thread for each that calls it, while anybody is in here."""
+    return _one_blas_thread
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

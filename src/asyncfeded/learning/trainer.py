@@ -1,59 +1,23 @@
 """A client's local training, for any torch module."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from math import isfinite
-from typing import Literal
+from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from asyncfeded import randomness
-from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.errors import SettingError
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule, split_like
 from asyncfeded.learning.reproducible import reproducible
+from asyncfeded.learning.rounds import LocalTraining, passes, split
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OptimizerFactory = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
-Unit = Literal["epochs", "steps"]
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTraining:
-    """How clients train.
-
-    `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
-    of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
-    decays from pass to pass and starts again each round. Momentum starts from zero each round.
-    """
-
-    learning_rate: float = 0.01
-    momentum: float = 0.5
-    decay: float = 0.995
-    decay_per: Literal["round", "epoch"] = "round"
-    batch_size: int = 32
-    unit: Unit = "epochs"
-
-    def __post_init__(self) -> None:
-        rate = self.learning_rate
-        require(isfinite(rate) and rate > 0, "learning_rate", "a finite number above 0", rate)
-        require(0 <= self.momentum < 1, "momentum", "at least 0 and below 1", self.momentum)
-        require(0 < self.decay <= 1, "decay", "above 0 and at most 1", self.decay)
-        require(
-            self.decay_per in ("round", "epoch"), "decay_per", "'round' or 'epoch'", self.decay_per
-        )
-        require(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)
-        require(self.unit in ("epochs", "steps"), "unit", "'epochs' or 'steps'", self.unit)
-
-    def rate(self, round_number: int, epoch: int) -> float:
-        """The learning rate in this pass of this round, both counted from 0."""
-        return self.learning_rate * self.decay ** (
-            round_number if self.decay_per == "round" else epoch
-        )
 
 
 class TorchTrainer:
@@ -65,6 +29,8 @@ class TorchTrainer:
     (seed, client, round), and one thread is used, so that a round has the same bits in any
     process.
     """
+
+    kernel: Final = "torch"
 
     def __init__(
         self,
@@ -175,38 +141,7 @@ class TorchTrainer:
         self, task: TrainTask, examples: TensorExamples
     ) -> Iterator[tuple[float, Tensor, Tensor]]:
         """The learning rate and mini-batch of every step of a round."""
-        draw = randomness.generator(self._seed, "batches", task.client_id, task.round)
-        steps_left = task.epochs if self._training.unit == "steps" else None
-        epoch = 0
-        while epoch < task.epochs if steps_left is None else steps_left > 0:
-            rate = self._training.rate(task.round, epoch)
-            order = examples.order(draw)
-            for x, y in split(examples.x[order], examples.y[order], self._training.batch_size):
-                if steps_left is not None:
-                    if steps_left == 0:
-                        return
-                    steps_left -= 1
+        for rate, places, sizes in passes(task, examples, self._training, self._seed):
+            order = torch.from_numpy(places)
+            for x, y in split(examples.x[order], examples.y[order], sizes):
                 yield rate, x, y
-            epoch += 1
-
-
-def split(x: Tensor, y: Tensor, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Consecutive mini-batches of a client's examples."""
-    start = 0
-    for size in batch_sizes(len(y), batch_size):
-        yield x[start : start + size], y[start : start + size]
-        start += size
-
-
-def batch_sizes(num_examples: int, batch_size: int) -> list[int]:
-    """The sizes of the mini-batches of one pass; a single last example joins those before it.
-
-    Batch normalisation cannot be trained on a single example.
-    """
-    sizes = [batch_size] * (num_examples // batch_size)
-    rest = num_examples % batch_size
-    if rest == 1 and sizes:
-        sizes[-1] += 1
-    elif rest:
-        sizes.append(rest)
-    return sizes

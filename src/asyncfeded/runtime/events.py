@@ -36,6 +36,17 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A client that has reported rests, and another works in its place, from this version on."""
+
+    seconds: float
+    client_id: str
+    successor: str
+    version: int
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """A client has gone."""
 
@@ -62,4 +73,4 @@ class Finished:
     parameters_sha256: str
 
 
-Event = Started | Joined | Received | Left | Evaluated | Finished
+Event = Started | Joined | Received | Replaced | Left | Evaluated | Finished

@@ -10,7 +10,17 @@ from typing import Any
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import is_count
 from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
+from asyncfeded.runtime.events import (
+    Evaluated,
+    Event,
+    Finished,
+    Joined,
+    Left,
+    Received,
+    Replaced,
+    Started,
+)
+from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal, Transport
 
 
@@ -38,8 +48,12 @@ def run(
     seconds: float,
     evaluate: Evaluate | None = None,
     evaluate_every: float = 2.0,
+    selection: Selection | None = None,
 ) -> Generator[Event, None, None]:
     """Drive a run to its end at `seconds`, yielding what happens.
+
+    With a `selection`, a client that has reported gives its place to whoever is chosen; without,
+    everybody goes on. The transport brings those who begin.
 
     The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
     changes when an update arrives, so it is enough to look before every signal which of these
@@ -51,29 +65,45 @@ def run(
         yield Started(0.0, server.rule.name, _digest(server))
         while (signal := transport.next_signal()) is not None:
             yield from measure.due_before(signal.seconds)
-            yield _handle(server, transport, signal)
+            yield from _handle(server, transport, selection, signal)
         yield from measure.due_before(seconds)
         yield from measure.due_at(seconds)
         yield from measure.begun()
     yield Finished(seconds, server.version, _digest(server))
 
 
-def _handle(server: Server, transport: Transport, signal: Signal) -> Event:
+def _handle(
+    server: Server, transport: Transport, selection: Selection | None, signal: Signal
+) -> Iterator[Event]:
     match signal:
         case Joining(at, client_id):
             task = server.join(client_id)
             transport.send(task)
-            return Joined(at, client_id, task.version, task.epochs)
+            yield Joined(at, client_id, task.version, task.epochs)
         case Arriving(at, update):
             receipt = server.receive(update)
-            for task in receipt.tasks:
-                transport.send(task)
             number, base, epochs = map(_count, (update.round, update.version, update.epochs))
-            return Received(at, number, base, epochs, receipt)
+            yield Received(at, number, base, epochs, receipt)
+            for task in receipt.tasks:
+                successor = None if selection is None else selection.after(task.client_id)
+                if successor is None or successor == task.client_id:
+                    transport.send(task)
+                else:
+                    yield _replace(server, transport, at, task.client_id, successor)
         case Leaving(at, client_id):
             for task in server.leave(client_id):
                 transport.send(task)
-            return Left(at, client_id)
+            yield Left(at, client_id)
+
+
+def _replace(
+    server: Server, transport: Transport, seconds: float, client_id: str, successor: str
+) -> Replaced:
+    """Let another client work in the place of one, which may return later."""
+    task = server.join(successor)  # first: a synchronous round must not find nobody at work
+    server.leave(client_id)
+    transport.send(task)
+    return Replaced(seconds, client_id, successor, task.version, task.epochs)
 
 
 class _Measurements:

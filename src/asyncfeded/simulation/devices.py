@@ -11,12 +11,17 @@ results for every P from 0.1 to 0.9 (mean extra time per round = P / (1 âˆ’ P) Â
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import isfinite
 
 import numpy as np
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
+from asyncfeded.on_demand import OnDemand, names_of
+
+MOST_NAMES = 20
+"""How many names an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +82,12 @@ class DeviceModel:
 
     def for_steps(self, steps_per_epoch: Mapping[str, int]) -> "DeviceModel":
         """Return the same devices for a K that counts steps, of which an epoch has so many."""
-        devices = {
-            name: Device(
-                device.seconds_per_epoch / steps_per_epoch[name],
-                device.usual_round_seconds / steps_per_epoch[name],
-            )
-            for name, device in self.devices.items()
-            if name in steps_per_epoch
-        }
-        return replace(self, devices=devices)
+
+        def device(name: str) -> Device:
+            whole, steps = self.devices[name], steps_per_epoch[name]
+            return Device(whole.seconds_per_epoch / steps, whole.usual_round_seconds / steps)
+
+        return replace(self, devices=OnDemand(names_of(steps_per_epoch), device))
 
     def round_time(
         self, client_id: str, round_number: int, epochs: int, num_bytes: int
@@ -95,7 +97,8 @@ class DeviceModel:
             device = self.devices[client_id]
         except KeyError:
             raise SettingError(
-                f"client {client_id!r} has no device; known are {', '.join(self.devices)}"
+                f"client {client_id!r} has no device; "
+                f"known are {', '.join(islice(self.devices, MOST_NAMES))}"
             ) from None
         draw = randomness.generator(self.seed, "device", client_id, round_number)
         download, upload = self._transfer_seconds(draw, num_bytes)

@@ -4,12 +4,14 @@ The paper's round times are the medians, in seconds, of a client's rounds of K =
 authors' published results, clients 0 to 9, with the transfer of the model in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
+from asyncfeded.on_demand import OnDemand, names_of
 from asyncfeded.simulation.devices import Device
 
+KEPT_DEVICES = 1024
 USUAL_EPOCHS = 10
 """K of the rounds whose times are given, and of a client's usual round."""
 
@@ -53,21 +55,21 @@ def paper_devices(profile: str, client_ids: Sequence[str]) -> dict[str, Device]:
 
 
 def heterogeneous_devices(
-    client_ids: Sequence[str],
-    num_examples: Sequence[int],
+    num_examples: Mapping[str, int],
     seed: int,
     seconds_per_example: float = 1 / 6000,
     speed_spread: float = 0.5,
-) -> dict[str, Device]:
+) -> Mapping[str, Device]:
     """Devices of log-normal speed for any number of clients, each with its share of the data.
 
     An epoch takes `seconds_per_example` · examples / speed, where ln(speed) ~ N(0, spread²).
     """
     require(seconds_per_example > 0, "seconds_per_example", "above 0", seconds_per_example)
     require(speed_spread >= 0, "speed_spread", "at least 0", speed_spread)
-    devices = {}
-    for client_id, examples in zip(client_ids, num_examples, strict=True):
+
+    def device(client_id: str) -> Device:
         speed = randomness.generator(seed, "speed", client_id).lognormal(0.0, speed_spread)
-        epoch = seconds_per_example * examples / speed
-        devices[client_id] = Device(epoch, USUAL_EPOCHS * epoch)
-    return devices
+        epoch = seconds_per_example * num_examples[client_id] / speed
+        return Device(epoch, USUAL_EPOCHS * epoch)
+
+    return OnDemand(names_of(num_examples), device, keep=KEPT_DEVICES)

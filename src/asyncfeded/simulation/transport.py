@@ -48,12 +48,17 @@ class VirtualTransport:
         self._devices = devices
         self._workers = workers
         self._seconds = seconds
-        self._leaves = {client.client_id: client.leave_seconds for client in memberships}
+        self._leaves = {
+            client.client_id: client.leave_seconds
+            for client in memberships
+            if isfinite(client.leave_seconds)
+        }
         self._clock = VirtualClock[TrainTask | Joining | Leaving]()
         for client in memberships:
             name, joins, leaves = client.client_id, client.join_seconds, client.leave_seconds
             self._clock.schedule(joins, Joining(joins, name))
-            self._clock.schedule(leaves, Leaving(leaves, name))
+            if isfinite(leaves):
+                self._clock.schedule(leaves, Leaving(leaves, name))
 
     def send(self, task: TrainTask) -> None:
         """Draw when the update will arrive; train it ahead unless run or client end before."""
@@ -62,7 +67,7 @@ class VirtualTransport:
         )
         arrives = self._clock.now + time.total
         self._clock.schedule(arrives, task)
-        if arrives <= self._seconds and arrives < self._leaves[task.client_id]:
+        if arrives <= self._seconds and arrives < self._leaves.get(task.client_id, inf):
             self._workers.submit(task, due=arrives)
 
     def next_signal(self) -> Signal | None:
@@ -70,7 +75,7 @@ class VirtualTransport:
         while (seconds := self._clock.peek()) is not None and seconds <= self._seconds:
             event = self._clock.pop()
             match event:
-                case TrainTask() if seconds >= self._leaves[event.client_id]:
+                case TrainTask() if seconds >= self._leaves.get(event.client_id, inf):
                     pass
                 case TrainTask():
                     return Arriving(seconds, self._workers.result(event))

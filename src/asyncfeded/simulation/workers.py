@@ -1,6 +1,6 @@
-"""Where training happens: in this process when it is due, or ahead of time in others."""
+"""Where training happens: when it is due, or ahead of time in other processes or threads."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
@@ -8,6 +8,10 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.loop import Measure, Pending
 from asyncfeded.simulation.jobs import key_of, measured, trained, training_error
 from asyncfeded.simulation.pool import WorkerPool
+from asyncfeded.simulation.threads import ThreadPool
+
+Kind = Literal["processes", "threads"]
+"""What workers are: threads where training releases the interpreter's lock, else processes."""
 
 
 class Workers(Protocol):
@@ -51,9 +55,17 @@ class InProcess:
         """Nothing to end."""
 
 
-def make_workers(train: Train, workers: int, size: int, measure: Measure | None = None) -> Workers:
-    """Train and measure in this process for one worker, in a pool for more."""
+def make_workers(
+    train: Train,
+    workers: int,
+    size: int,
+    measure: Measure | None = None,
+    kind: Kind = "processes",
+) -> Workers:
+    """Train and measure right here for one worker, in a pool for more."""
     require(workers >= 1, "workers", "at least 1", workers)
     if workers == 1:
         return InProcess(train, measure)
+    if kind == "threads":
+        return ThreadPool(train, workers, measure)
     return WorkerPool(train, workers, size, measure)

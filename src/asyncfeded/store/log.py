@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Started
+from asyncfeded.runtime.events import (
+    Evaluated,
+    Event,
+    Finished,
+    Joined,
+    Left,
+    Received,
+    Replaced,
+    Started,
+)
 
 
 class EventLog:
@@ -76,6 +85,15 @@ def as_record(event: Event) -> dict[str, Any] | None:
                 "next_epochs": None if task is None else task.epochs,
                 "delta_norm": receipt.delta_norm,
                 **receipt.figures,
+            }
+        case Replaced(seconds, client_id, successor, version, epochs):
+            return {
+                "event": "replace",
+                "seconds": seconds,
+                "client": client_id,
+                "successor": successor,
+                "version": version,
+                "epochs": epochs,
             }
         case Left(seconds, client_id):
             return {"event": "leave", "seconds": seconds, "client": client_id}

@@ -1,0 +1,124 @@
+"""Reading a torch module as a chain of fully connected layers, if it is one.
+
+The module's own `forward` is traced, so a class of the user's counts as much as an
+`nn.Sequential`: what matters is what happens to the input, step by step.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx, nn
+
+from asyncfeded.core.errors import SettingError
+
+
+class Activation(IntEnum):
+    """What is applied to the output of a layer."""
+
+    NONE = 0
+    RELU = 1
+    TANH = 2
+    SIGMOID = 3
+
+
+class Layer(NamedTuple):
+    """A fully connected layer and what follows it."""
+
+    linear: nn.Linear
+    activation: Activation
+
+
+ACTIVATIONS: Mapping[object, Activation] = {
+    **dict.fromkeys((nn.ReLU, torch.relu, nn.functional.relu, "relu"), Activation.RELU),
+    **dict.fromkeys((nn.Tanh, torch.tanh, nn.functional.tanh, "tanh"), Activation.TANH),
+    **dict.fromkeys(
+        (nn.Sigmoid, torch.sigmoid, nn.functional.sigmoid, "sigmoid"), Activation.SIGMOID
+    ),
+}
+FLATTENINGS: tuple[object, ...] = (torch.flatten, "flatten")
+CAN_BE = "a chain of nn.Linear, each followed by ReLU, Tanh, Sigmoid or nothing"
+
+
+def read_chain(module: nn.Module) -> list[Layer]:
+    """The layers of a module; a SettingError says what is in the way if it is no chain."""
+    module.train()
+    try:
+        traced = fx.symbolic_trace(module)
+    except Exception as error:
+        raise _refusal(f"its forward cannot be followed ({error})") from error
+    layers: list[Layer] = []
+    before: fx.Node | None = None
+    for node in traced.graph.nodes:
+        if node.op == "placeholder":
+            if before is not None:
+                raise _refusal("it takes more than one input")
+        elif node.op == "output":
+            if node.args[0] is not before or not layers:
+                raise _refusal("its output is not that of its last layer")
+            break
+        elif node.all_input_nodes != [before]:
+            raise _refusal(f"{node.name!r} takes more than the output of the layer before it")
+        else:
+            _add(layers, node, traced)
+        before = node
+    _check_parameters(module, layers)
+    return layers
+
+
+def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
+    """Take note of one step of the forward pass."""
+    applied: Any = node.target
+    if node.op == "call_module":
+        applied = traced.get_submodule(str(node.target))
+        if _has_hooks(applied):
+            raise _refusal(f"{node.name!r} has hooks")
+        if type(applied) is nn.Linear:
+            layers.append(Layer(applied, Activation.NONE))
+            return
+        if type(applied) is nn.Identity or _flattens(applied):
+            return
+        applied = type(applied)
+    elif applied in FLATTENINGS and _flattening_arguments(node) == (1, -1):
+        return
+    activation = ACTIVATIONS.get(applied)
+    if activation is None:
+        raise _refusal(f"{node.name!r} is a {getattr(applied, '__name__', applied)}")
+    if not layers or layers[-1].activation is not Activation.NONE:
+        raise _refusal(f"{node.name!r} does not follow a fully connected layer")
+    layers[-1] = layers[-1]._replace(activation=activation)
+
+
+def _flattens(module: nn.Module) -> bool:
+    return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
+
+
+def _flattening_arguments(node: fx.Node) -> tuple[object, object]:
+    given = dict(zip(("start_dim", "end_dim"), node.args[1:], strict=False)) | node.kwargs
+    return given.get("start_dim", 0), given.get("end_dim", -1)
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    hooks: Callable[[nn.Module], Any] = operator.attrgetter(
+        "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+    )
+    return any(hooks(module))
+
+
+def _check_parameters(module: nn.Module, layers: list[Layer]) -> None:
+    used = [id(parameter) for layer in layers for parameter in layer.linear.parameters()]
+    if len(set(used)) < len(used):
+        raise _refusal("two of its layers share a parameter")
+    for name, parameter in module.named_parameters():
+        if id(parameter) not in used:
+            raise _refusal(f"parameter {name!r} belongs to no fully connected layer")
+        if not parameter.requires_grad:
+            raise _refusal(f"parameter {name!r} is frozen")
+    for name, _ in module.named_buffers():
+        raise _refusal(f"it has a buffer {name!r}")
+
+
+def _refusal(what: str) -> SettingError:
+    return SettingError(f"kernel 'compiled' needs {CAN_BE}; given a module that is none: {what}")

@@ -1,0 +1,191 @@
+"""A client's local training for small models: whole passes without a step of Python."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from asyncfeded.core.errors import SettingError, TrainingError
+from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.learning import dense
+from asyncfeded.learning.chain import Layer, read_chain
+from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.reproducible import one_blas_thread
+from asyncfeded.learning.rounds import LocalTraining, Pass, passes
+from asyncfeded.learning.trainer import Loss
+
+VISITS_AT_ONCE = 1_000_000
+"""How many visits to examples are listed before they are carried out."""
+NO_LABELS = np.empty(0, dtype=np.int64)
+NO_VALUES = np.empty((0, 0), dtype=np.float32)
+
+
+class _Room(threading.local):
+    """Memory for the training of one round, per thread."""
+
+    def __init__(self, parameters: int, rows: int, widths: Sequence[int]) -> None:
+        self.model = np.zeros(parameters, dtype=np.float32)
+        self.velocity = np.zeros_like(self.model)
+        self.gradient = np.zeros_like(self.model)
+        self.outputs = np.zeros(rows * sum(widths), dtype=np.float32)
+        self.errors = np.zeros(2 * rows * max(widths), dtype=np.float32)
+
+
+class CompiledTrainer:
+    """Trains a chain of fully connected layers as `TorchTrainer` does, up to rounding.
+
+    It is a `Train`: same mini-batches, same momentum SGD on the same flat vector; only the last
+    bits of a round differ. It releases the interpreter's lock and may be called from several
+    threads at once; a round has the same bits in any of them.
+    """
+
+    kernel: Final = "compiled"
+
+    def __init__(
+        self,
+        module: nn.Module,
+        datasets: Mapping[str, TensorExamples],
+        training: LocalTraining | None = None,
+        loss: Loss = nn.functional.cross_entropy,
+        seed: int = 0,
+    ) -> None:
+        chain = read_chain(module)
+        self._squared_error = _is_squared_error(loss)
+        self._flat = FlatModule(module)
+        self._datasets = datasets
+        self._training = LocalTraining() if training is None else training
+        self._seed = seed
+        self._layers = _table(chain, self._flat)
+        self.schema = self._flat.schema
+        self.initial = self._flat.collect().copy()
+        widths = [chain[0].linear.in_features, *(layer.linear.out_features for layer in chain)]
+        # A mini-batch may be one longer: a single last example joins those before it.
+        self._room = _Room(self.schema.size, self._training.batch_size + 1, widths)
+
+    def __call__(self, task: TrainTask) -> ClientUpdate:
+        """Train one round from the task's parameters."""
+        examples = self._datasets.get(task.client_id)
+        if examples is None:
+            raise SettingError(f"client {task.client_id!r} has no data")
+        x = self._inputs(task.client_id, examples)
+        labels, values = self._targets(task.client_id, examples)
+        room = self._room
+        np.copyto(room.model, task.parameters)
+        room.velocity.fill(0)
+        with one_blas_thread():
+            for some in _in_stretches(passes(task, examples, self._training, self._seed)):
+                known = dense.train_pass(
+                    room.model,
+                    room.velocity,
+                    task.parameters,
+                    self._layers,
+                    x,
+                    labels,
+                    values,
+                    np.concatenate([one.places for one in some]),
+                    np.concatenate([one.sizes for one in some]),
+                    np.repeat([one.rate for one in some], [len(one.sizes) for one in some]).astype(
+                        np.float32
+                    ),
+                    self._training.momentum,
+                    task.proximal_mu,
+                    room.gradient,
+                    room.outputs,
+                    room.errors,
+                )
+                if not known:
+                    raise TrainingError(
+                        f"labels must be from 0 to {self._layers[-1, dense.OUTPUTS] - 1}, "
+                        f"the classes of the model; given {labels.min()} to {labels.max()}"
+                    )
+        return ClientUpdate(
+            client_id=task.client_id,
+            version=task.version,
+            delta=np.subtract(room.model, task.parameters),
+            num_examples=len(examples),
+            epochs=task.epochs,
+            round=task.round,
+        )
+
+    def load(self, parameters: Vector) -> None:
+        """Leave the module with these parameters."""
+        self._flat.load(parameters)
+
+    def _inputs(self, client_id: str, examples: TensorExamples) -> dense.Matrix:
+        x = examples.x.numpy()
+        x = x.reshape(len(x), -1)
+        width = int(self._layers[0, dense.INPUTS])
+        if x.dtype != np.float32 or x.shape[1] != width:
+            raise SettingError(
+                f"inputs must be float32 of width {width} for kernel 'compiled'; "
+                f"client {client_id!r} has {x.dtype} of width {x.shape[1]}"
+            )
+        return np.ascontiguousarray(x)
+
+    def _targets(
+        self, client_id: str, examples: TensorExamples
+    ) -> tuple[dense.Places, dense.Matrix]:
+        y = examples.y.numpy()
+        if not self._squared_error:
+            if y.dtype != np.int64 or y.ndim != 1:
+                raise SettingError(
+                    "targets must be one int64 class per example for kernel 'compiled'; "
+                    f"client {client_id!r} has {y.dtype} of shape {y.shape}"
+                )
+            return y, NO_VALUES
+        classes = int(self._layers[-1, dense.OUTPUTS])
+        if y.dtype != np.float32 or y.shape != (len(y), classes):
+            raise SettingError(
+                f"targets must be float32 of shape (examples, {classes}) for kernel 'compiled' "
+                f"with a squared error; client {client_id!r} has {y.dtype} of shape {y.shape}"
+            )
+        return NO_LABELS, np.ascontiguousarray(y)
+
+
+def _in_stretches(all_passes: Iterator[Pass]) -> Iterator[list[Pass]]:
+    """Gather passes until they visit many examples: short ones are carried out in one go."""
+    some: list[Pass] = []
+    for one in all_passes:
+        some.append(one)
+        if sum(len(gathered.places) for gathered in some) > VISITS_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _is_squared_error(loss: Loss) -> bool:
+    if loss is nn.functional.cross_entropy:
+        return False
+    if loss is nn.functional.mse_loss:
+        return True
+    raise SettingError(
+        "loss must be torch.nn.functional.cross_entropy or mse_loss for kernel 'compiled'; "
+        f"given {getattr(loss, '__name__', loss)!r}"
+    )
+
+
+def _table(chain: list[Layer], flat: FlatModule) -> npt.NDArray[np.int64]:
+    """The layers as rows of numbers, with the places of their parameters in the flat vector."""
+    places, begin = {}, 0
+    for parameter in flat.trainable:
+        places[id(parameter)] = begin
+        begin += parameter.numel()
+    return np.array(
+        [
+            (
+                linear.in_features,
+                linear.out_features,
+                places[id(linear.weight)],
+                -1 if linear.bias is None else places[id(linear.bias)],
+                activation,
+            )
+            for linear, activation in chain
+        ],
+        dtype=np.int64,
+    )

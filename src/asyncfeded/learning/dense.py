@@ -1,0 +1,207 @@
+"""A pass of local training over a chain of fully connected layers, compiled.
+
+No Python runs between mini-batches, and the interpreter's lock is released. Matrix products are
+BLAS calls; what lies between them is one loop each. Everything lives in flat float32 vectors with
+torch's layout: a weight is (outputs, inputs), row by row.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg.cython_blas  # noqa: F401 - whose BLAS np.dot calls in compiled code
+
+from asyncfeded.core.kernels import compiled
+from asyncfeded.core.vectors import Vector
+
+Matrix = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
+Table = npt.NDArray[np.int64]
+
+INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION = range(5)
+"""The columns of the table of layers: widths, places in the vector (a bias at −1 is none), code."""
+NONE, RELU, TANH, SIGMOID = range(4)
+
+
+@compiled
+def train_pass(
+    model: Vector,
+    velocity: Vector,
+    start: Vector,
+    layers: Table,
+    x: Matrix,
+    labels: Places,
+    values: Matrix,
+    places: Places,
+    sizes: Places,
+    rates: Vector,
+    momentum: float,
+    proximal_mu: float,
+    gradient: Vector,
+    outputs: Vector,
+    errors: Vector,
+) -> bool:
+    """Momentum SGD over mini-batches of these sizes: v ← m·v + ∇f(x) + μ·(x − x_start).
+
+    Cross-entropy against `labels`, or the mean squared error against `values` if these have
+    columns. `outputs` has room for a mini-batch's inputs and all layers' outputs, `errors` for
+    two of the widest. Returns False, having stopped, if a label is not one of the classes.
+    """
+    factor, pull = np.float32(momentum), np.float32(proximal_mu)
+    first = 0
+    for step in range(sizes.size):
+        batch = places[first : first + sizes[step]]
+        first += sizes[step]
+        _forward(model, layers, x, batch, outputs)
+        scores = _error(errors, layers, layers.shape[0], batch.size)
+        scores[:] = _output(outputs, layers, layers.shape[0], batch.size)
+        if values.shape[1] > 0:
+            _squared_error_gradient(scores, values, batch)
+        elif not _cross_entropy_gradient(scores, labels, batch):
+            return False
+        _backward(model, layers, batch.size, outputs, scores, errors, gradient)
+        rate = rates[step]
+        if pull > 0:
+            for index in range(model.size):
+                gradient[index] += pull * (model[index] - start[index])
+        for index in range(model.size):
+            velocity[index] = factor * velocity[index] + gradient[index]
+            model[index] -= rate * velocity[index]
+    return True
+
+
+@compiled
+def _output(outputs: Vector, layers: Table, layer: int, rows: int) -> Matrix:
+    """The output of the layer before `layer` for so many examples; of layer 0, its inputs."""
+    begin = 0
+    for index in range(layer):
+        begin += rows * layers[index, INPUTS]
+    width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
+    return outputs[begin : begin + rows * width].reshape(rows, width)
+
+
+@compiled
+def _error(errors: Vector, layers: Table, layer: int, rows: int) -> Matrix:
+    """Room for the error of what goes into `layer`; of the next one it lies apart."""
+    width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
+    begin = (layer % 2) * (errors.size // 2)
+    return errors[begin : begin + rows * width].reshape(rows, width)
+
+
+@compiled
+def _weight(vector: Vector, layer: Table) -> Matrix:
+    size = layer[INPUTS] * layer[OUTPUTS]
+    part = vector[layer[WEIGHT] : layer[WEIGHT] + size]
+    return part.reshape(layer[OUTPUTS], layer[INPUTS])
+
+
+@compiled
+def _forward(model: Vector, layers: Table, x: Matrix, batch: Places, outputs: Vector) -> None:
+    inputs = _output(outputs, layers, 0, batch.size)
+    for row in range(batch.size):
+        inputs[row] = x[batch[row]]
+    for index in range(layers.shape[0]):
+        layer = layers[index]
+        result = _output(outputs, layers, index + 1, batch.size)
+        np.dot(_output(outputs, layers, index, batch.size), _weight(model, layer).T, result)
+        if layer[BIAS] >= 0:
+            bias = model[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
+            for row in range(batch.size):
+                values = result[row]
+                for column in range(values.size):
+                    values[column] += bias[column]
+        _activate(result, layer[ACTIVATION])
+
+
+@compiled
+def _activate(result: Matrix, activation: int) -> None:
+    flat = result.reshape(result.size)
+    if activation == RELU:
+        for index in range(flat.size):
+            # As torch's: NaN stays NaN, so that a model that has broken down is noticed.
+            flat[index] = np.float32(0) if flat[index] < 0 else flat[index]
+    elif activation == TANH:
+        for index in range(flat.size):
+            flat[index] = math.tanh(flat[index])
+    elif activation == SIGMOID:
+        for index in range(flat.size):
+            flat[index] = np.float32(1) / (np.float32(1) + math.exp(-flat[index]))
+
+
+@compiled
+def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> bool:
+    """Scores ← (softmax(scores) − one-hot(label)) / rows; False if a label is out of range."""
+    rows, classes = scores.shape
+    share = np.float32(1) / np.float32(rows)
+    for row in range(rows):
+        label = labels[batch[row]]
+        if label < 0 or label >= classes:
+            return False
+        values = scores[row]
+        highest = values[0]
+        for column in range(1, classes):
+            highest = max(highest, values[column])
+        total = np.float32(0)
+        for column in range(classes):
+            values[column] = math.exp(values[column] - highest)
+            total += values[column]
+        scale = share / total
+        for column in range(classes):
+            values[column] *= scale
+        values[label] -= share
+    return True
+
+
+@compiled
+def _squared_error_gradient(scores: Matrix, values: Matrix, batch: Places) -> None:
+    """Scores ← 2 · (scores − values) / number of scores."""
+    scale = np.float32(2) / np.float32(scores.size)
+    for row in range(batch.size):
+        target = values[batch[row]]
+        for column in range(target.size):
+            scores[row, column] = scale * (scores[row, column] - target[column])
+
+
+@compiled
+def _backward(
+    model: Vector,
+    layers: Table,
+    rows: int,
+    outputs: Vector,
+    error: Matrix,
+    errors: Vector,
+    gradient: Vector,
+) -> None:
+    """From the error of the scores to the gradient of every parameter, last layer first."""
+    for back in range(layers.shape[0]):
+        index = layers.shape[0] - 1 - back
+        layer = layers[index]
+        inputs = _output(outputs, layers, index, rows)
+        _derive(error, _output(outputs, layers, index + 1, rows), layer[ACTIVATION])
+        np.dot(error.T, inputs, _weight(gradient, layer))
+        if layer[BIAS] >= 0:
+            bias = gradient[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
+            bias[:] = 0
+            for row in range(rows):
+                values = error[row]
+                for column in range(values.size):
+                    bias[column] += values[column]
+        if index > 0:
+            below = _error(errors, layers, index, rows)
+            np.dot(error, _weight(model, layer), below)
+            error = below
+
+
+@compiled
+def _derive(error: Matrix, output: Matrix, activation: int) -> None:
+    """Error ← error · the activation's derivative, which its output tells."""
+    flat, y = error.reshape(error.size), output.reshape(output.size)
+    if activation == RELU:
+        for index in range(flat.size):
+            flat[index] = flat[index] if y[index] > 0 else np.float32(0)
+    elif activation == TANH:
+        for index in range(flat.size):
+            flat[index] *= np.float32(1) - y[index] * y[index]
+    elif activation == SIGMOID:
+        for index in range(flat.size):
+            flat[index] *= y[index] * (np.float32(1) - y[index])

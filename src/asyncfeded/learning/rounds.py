@@ -1,0 +1,96 @@
+"""A client's round, whatever carries it out: which examples it visits, and at what rate."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal, NamedTuple
+
+from torch import Tensor
+
+from asyncfeded import randomness
+from asyncfeded.core.errors import require
+from asyncfeded.core.messages import TrainTask
+from asyncfeded.learning.datasets import TensorExamples
+
+Unit = Literal["epochs", "steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTraining:
+    """How clients train.
+
+    `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
+    of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
+    decays from pass to pass and starts again each round. Momentum starts from zero each round.
+    """
+
+    learning_rate: float = 0.01
+    momentum: float = 0.5
+    decay: float = 0.995
+    decay_per: Literal["round", "epoch"] = "round"
+    batch_size: int = 32
+    unit: Unit = "epochs"
+
+    def __post_init__(self) -> None:
+        rate = self.learning_rate
+        require(isfinite(rate) and rate > 0, "learning_rate", "a finite number above 0", rate)
+        require(0 <= self.momentum < 1, "momentum", "at least 0 and below 1", self.momentum)
+        require(0 < self.decay <= 1, "decay", "above 0 and at most 1", self.decay)
+        require(
+            self.decay_per in ("round", "epoch"), "decay_per", "'round' or 'epoch'", self.decay_per
+        )
+        require(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)
+        require(self.unit in ("epochs", "steps"), "unit", "'epochs' or 'steps'", self.unit)
+
+    def rate(self, round_number: int, epoch: int) -> float:
+        """The learning rate in this pass of this round, both counted from 0."""
+        return self.learning_rate * self.decay ** (
+            round_number if self.decay_per == "round" else epoch
+        )
+
+
+class Pass(NamedTuple):
+    """One pass over a client's examples: the places visited in order, cut into mini-batches."""
+
+    rate: float
+    places: randomness.Places
+    sizes: list[int]
+
+
+def passes(
+    task: TrainTask, examples: TensorExamples, training: LocalTraining, seed: int
+) -> Iterator[Pass]:
+    """The passes of a round; if K counts steps, the last may end early."""
+    draw = randomness.generator(seed, "batches", task.client_id, task.round)
+    sizes = batch_sizes(len(examples), training.batch_size)
+    in_steps = training.unit == "steps"
+    steps_left = task.epochs if in_steps else task.epochs * len(sizes)
+    epoch = 0
+    while steps_left > 0:
+        visited = sizes[:steps_left]
+        places = examples.order(draw)
+        yield Pass(training.rate(task.round, epoch), places[: sum(visited)], visited)
+        steps_left -= len(visited)
+        epoch += 1
+
+
+def split(x: Tensor, y: Tensor, sizes: list[int]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Consecutive mini-batches of these sizes."""
+    start = 0
+    for size in sizes:
+        yield x[start : start + size], y[start : start + size]
+        start += size
+
+
+def batch_sizes(num_examples: int, batch_size: int) -> list[int]:
+    """The sizes of the mini-batches of one pass; a single last example joins those before it.
+
+    Batch normalisation cannot be trained on a single example.
+    """
+    sizes = [batch_size] * (num_examples // batch_size)
+    rest = num_examples % batch_size
+    if rest == 1 and sizes:
+        sizes[-1] += 1
+    elif rest:
+        sizes.append(rest)
+    return sizes
