@@ -235,3 +235,57 @@ def test_finished_runs_inside_a_comparison_are_not_overwritten_either(tmp_path: 
 
 def test_momentum_may_be_zero(tmp_path: Path) -> None:
     assert asyncfeded("run", *QUICK, "--momentum", "0", "--out", tmp_path).returncode == 0
+
+
+def test_a_hundred_thousand_clients_of_whom_a_few_are_at_work(tmp_path: Path) -> None:
+    many = ["--clients", "100000", "--at-work", "4", "--max-examples", "60", "--test-clients", "20"]
+    digests = set()
+    for workers in ("1", "2"):
+        out = tmp_path / workers
+        options = ["--seconds", "1", "--workers", workers, "--out", str(out)]
+        done = asyncfeded("run", *many, *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        digests.add(json.loads((out / "summary.json").read_text())["log_sha256"])
+    assert len(digests) == 1
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["kernel"], summary["settings"]["kernel"]) == ("compiled", "compiled")
+    with (out / "clients.csv").open() as file:
+        clients = list(csv.DictReader(file))
+    heard = [client for client in clients if int(client["updates"])]
+    assert 20 < len(heard) <= summary["updates"]
+    assert {int(client["examples"]) for client in heard} <= set(range(45, 55))
+    assert sum(client["accuracy"] != "" for client in clients) == 20
+    events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+    assert sum(event["event"] == "join" for event in events) == 4
+    assert sum(event["event"] == "replace" for event in events) == len(
+        [event for event in events if event["event"] == "update"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at-work", "11"], "at_work must be at most 10, the clients; given 11"),
+        (["--at-work", "2", "--leave", "client-1@1"], "join and leave must be left out"),
+        (["--history", "sketch", "--rule", "fedasync-hinge"], "under rule 'fedasync-hinge'"),
+        (["--sketch-buckets", "0"], "sketch_buckets must be greater than or equal to 1; given '0'"),
+        (["--kernel", "compiled", "--task", "femnist-standin"], "it calls 'unsqueeze'"),
+        (["--kernel", "gpu"], "kernel must be 'auto', 'torch' or 'compiled'; given 'gpu'"),
+    ],
+)
+def test_what_cannot_be_run_so_is_said_before_anything_is_written(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    done = asyncfeded("run", *options, "--out", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kernel", ["torch", "compiled"])
+def test_sketches_and_either_kernel_run_from_the_command_line(tmp_path: Path, kernel: str) -> None:
+    sketches = ["--history", "sketch", "--sketch-buckets", "1024", "--kernel", kernel]
+    done = asyncfeded("run", *QUICK, *sketches, "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "summary.json").read_text())["kernel"] == kernel

@@ -317,3 +317,18 @@ def test_memory_of_clients_that_left_is_given_up() -> None:
         server.leave(task.client_id)
     assert server.stored_versions == 1
     assert len(server._history._free) <= 2
+
+
+def test_a_task_that_was_not_sent_can_be_taken_back_and_its_client_keeps_its_epochs() -> None:
+    server = Server(vector(0), rules.asyncfeded(gamma_bar=3, kappa=1))
+    receipt = server.receive(answer(server.join("a"), [1]))
+    assert receipt.next_task is not None
+    server.rest(receipt.next_task)
+    assert server.clients == ()
+    # γ = 0 raised K from 10 to 13; the round that was taken back is given again.
+    again = server.join("a")
+    assert (again.epochs, again.round, again.version) == (13, 1, 2)
+    with pytest.raises(ClientStateError, match="client 'a' does not hold the task of round 0"):
+        server.rest(again._replace(round=0))
+    with pytest.raises(ClientStateError, match="client 'b' does not hold the task of round 1"):
+        server.rest(again._replace(client_id="b"))

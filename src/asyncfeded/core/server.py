@@ -115,6 +115,21 @@ class Server:
         client = self._clients.pop(client_id, None)
         if client is None:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
+        return self._let_go(client_id, client)
+
+    def rest(self, task: TrainTask) -> tuple[TrainTask, ...]:
+        """Take back a task that was not sent: its client leaves as if it had not been given."""
+        client = self._find(task.client_id)
+        if client is None or client.task is None or client.task.round != task.round:
+            raise ClientStateError(
+                f"client {task.client_id!r} does not hold the task of round {task.round}, "
+                "which cannot be taken back"
+            )
+        del self._clients[task.client_id]
+        client.next_round -= 1
+        return self._let_go(task.client_id, client)
+
+    def _let_go(self, client_id: str, client: ClientRecord) -> tuple[TrainTask, ...]:
         self._departed[client_id] = client
         self._give_back(client)
         step_taken, tasks = self._end_round_if_complete()

@@ -46,7 +46,8 @@ def read_chain(module: nn.Module) -> list[Layer]:
     """The layers of a module; a SettingError says what is in the way if it is no chain."""
     module.train()
     try:
-        traced = fx.symbolic_trace(module)
+        # Wrapped, so that a layer on its own is a step too and is not traced into.
+        traced = fx.symbolic_trace(nn.Sequential(module))
     except Exception as error:
         raise _refusal(f"its forward cannot be followed ({error})") from error
     layers: list[Layer] = []
@@ -60,7 +61,7 @@ def read_chain(module: nn.Module) -> list[Layer]:
                 raise _refusal("its output is not that of its last layer")
             break
         elif node.all_input_nodes != [before]:
-            raise _refusal(f"{node.name!r} takes more than the output of the layer before it")
+            raise _refusal(f"{_name(node)!r} takes more than the output of the layer before it")
         else:
             _add(layers, node, traced)
         before = node
@@ -74,7 +75,7 @@ def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
     if node.op == "call_module":
         applied = traced.get_submodule(str(node.target))
         if _has_hooks(applied):
-            raise _refusal(f"{node.name!r} has hooks")
+            raise _refusal(f"{_name(node)!r} has hooks")
         if type(applied) is nn.Linear:
             layers.append(Layer(applied, Activation.NONE))
             return
@@ -85,10 +86,17 @@ def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
         return
     activation = ACTIVATIONS.get(applied)
     if activation is None:
-        raise _refusal(f"{node.name!r} is a {getattr(applied, '__name__', applied)}")
+        name = getattr(applied, "__name__", applied)
+        is_module = node.op == "call_module"
+        raise _refusal(f"{_name(node)!r} is a {name}" if is_module else f"it calls {name!r}")
     if not layers or layers[-1].activation is not Activation.NONE:
-        raise _refusal(f"{node.name!r} does not follow a fully connected layer")
+        raise _refusal(f"{_name(node)!r} does not follow a fully connected layer")
     layers[-1] = layers[-1]._replace(activation=activation)
+
+
+def _name(node: fx.Node) -> str:
+    """What a step is called in the user's module."""
+    return str(node.target).removeprefix("0.") if node.op == "call_module" else node.name
 
 
 def _flattens(module: nn.Module) -> bool:

@@ -150,11 +150,13 @@ class CompiledTrainer:
 def _in_stretches(all_passes: Iterator[Pass]) -> Iterator[list[Pass]]:
     """Gather passes until they visit many examples: short ones are carried out in one go."""
     some: list[Pass] = []
+    visits = 0
     for one in all_passes:
         some.append(one)
-        if sum(len(gathered.places) for gathered in some) > VISITS_AT_ONCE:
+        visits += len(one.places)
+        if visits > VISITS_AT_ONCE:
             yield some
-            some = []
+            some, visits = [], 0
     if some:
         yield some
 

@@ -7,6 +7,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from asyncfeded.core.messages import TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import is_count
 from asyncfeded.core.vectors import Vector
@@ -89,7 +90,7 @@ def _handle(
                 if successor is None or successor == task.client_id:
                     transport.send(task)
                 else:
-                    yield _replace(server, transport, at, task.client_id, successor)
+                    yield _replace(server, transport, at, task, successor)
         case Leaving(at, client_id):
             for task in server.leave(client_id):
                 transport.send(task)
@@ -97,13 +98,13 @@ def _handle(
 
 
 def _replace(
-    server: Server, transport: Transport, seconds: float, client_id: str, successor: str
+    server: Server, transport: Transport, seconds: float, unsent: TrainTask, successor: str
 ) -> Replaced:
     """Let another client work in the place of one, which may return later."""
     task = server.join(successor)  # first: a synchronous round must not find nobody at work
-    server.leave(client_id)
+    server.rest(unsent)
     transport.send(task)
-    return Replaced(seconds, client_id, successor, task.version, task.epochs)
+    return Replaced(seconds, unsent.client_id, successor, task.version, task.epochs)
 
 
 class _Measurements:

@@ -1,0 +1,112 @@
+"""Workers that are threads: the same bits as processes, the same words for what goes wrong."""
+
+import threading
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import toy
+from asyncfeded import ClientUpdate, Server, TrainTask, rules
+from asyncfeded.core.errors import SettingError, TrainingError
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.simulation.threads import ThreadPool
+from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.workers import Workers, make_workers
+from asyncfeded.store.log import EventLog
+from builders import vector
+
+
+def log_of(workers: Workers, rule: str = "asyncfeded") -> str:
+    server = Server(toy.toy_initial(), rules.REGISTRY[rule]())
+    members = [Membership(name) for name in toy.NAMES]
+    transport = VirtualTransport(toy.toy_devices(0.2), workers, members, 20.0)
+    log = EventLog()
+    for event in run(server, transport, 20.0):
+        log.write(event)
+    return log.sha256
+
+
+@pytest.mark.parametrize("rule", rules.REGISTRY)
+def test_the_log_is_that_of_one_worker(rule: str) -> None:
+    alone = log_of(make_workers(toy.toy_train, 1, toy.SIZE), rule)
+    for workers in (1, 2, 4):
+        assert log_of(ThreadPool(toy.toy_train, workers), rule) == alone
+
+
+def test_what_is_due_first_is_trained_first() -> None:
+    begun: list[str] = []
+    go = threading.Event()
+
+    def train(task: TrainTask) -> ClientUpdate:
+        go.wait(10)
+        begun.append(task.client_id)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    with closing(ThreadPool(train, 1)) as pool:
+        tasks = [TrainTask(name, 1, vector(1), 1) for name in ("first", "late", "soon", "later")]
+        for task, due in zip(tasks, [0.0, 5.0, 1.0, 9.0], strict=True):
+            pool.submit(task, due)
+        go.set()
+        assert [pool.result(task).client_id for task in tasks] == [task.client_id for task in tasks]
+    # Only the one that a thread had taken already may come before what was due earlier.
+    assert begun == ["first", "soon", "late", "later"]
+
+
+def test_training_that_raises_ends_the_run_with_the_client_s_name_and_no_thread() -> None:
+    pool = ThreadPool(toy.failing_for("client-1", ValueError("no data")), 2)
+    with pytest.raises(TrainingError, match=r"client 'client-1' failed in round 0: ValueError"):
+        log_of(pool)
+    assert not [thread for thread in threading.enumerate() if "asyncfeded" in thread.name]
+
+
+def test_training_that_returns_something_else_is_stopped() -> None:
+    pool = ThreadPool(lambda _: None, 2)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TrainingError, match="must return a ClientUpdate; given NoneType"):
+        log_of(pool)
+
+
+def test_evaluations_are_made_beside_training_and_raise_where_they_are_waited_for() -> None:
+    def measure(parameters: Vector) -> Evaluation:
+        if parameters[0] < 0:
+            raise SettingError("pass correct=…")
+        return Evaluation(float(parameters.sum()), 0.0)
+
+    with closing(ThreadPool(toy.toy_train, 2, measure)) as pool:
+        good = pool.evaluate(vector(1, 2), 0.0)
+        bad = pool.evaluate(vector(-1, 2), 0.0)
+        assert good().accuracy == 3.0
+        with pytest.raises(SettingError, match="pass correct"):
+            bad()
+
+
+def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
+    begun = []
+
+    def train(task: TrainTask) -> ClientUpdate:
+        begun.append(task.round)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    pool = ThreadPool(train, 1)
+    pool.close()
+    for number in range(5):
+        pool.submit(TrainTask("a", 1, vector(1), 1, number), due=1.0)
+    assert begun == []
+
+
+def test_a_thread_that_waits_does_not_keep_a_version_from_being_used_again() -> None:
+    def train(task: TrainTask) -> ClientUpdate:
+        delta = np.ones_like(task.parameters)
+        return ClientUpdate(task.client_id, task.version, delta, 1, task.epochs, task.round)
+
+    server = Server(np.zeros(100, np.float32), rules.asyncfeded())
+    addresses = set()
+    with closing(ThreadPool(train, 1)) as pool:
+        tasks = [server.join("a")]
+        for _ in range(30):
+            addresses.add(tasks[0].parameters.ctypes.data)
+            pool.submit(tasks[0], 0.0)
+            update = pool.result(tasks.pop())
+            tasks.extend(server.receive(update).tasks)
+    assert len(addresses) <= 4
