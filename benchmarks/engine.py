@@ -1,11 +1,11 @@
 """What the engine costs, as ratios measured in one run.
 
-    python benchmarks/engine.py [--task synthetic-1-1] [--seconds 6] [--repeats 12]
+    python benchmarks/engine.py [--task synthetic-1-1] [--kernel auto] [--seconds 6] [--repeats 12]
 
 One workload, AsyncFedED on a task with the paper's settings, is carried out in turn by
 
     engine, 1 worker     all in this process; training and evaluation are timed apart
-    engine, 2 workers    look-ahead training on two processes
+    engine, 2 workers    look-ahead training on two processes, or threads if it is compiled
     plain loop           the same rounds in the same order, in eager PyTorch as a tutorial has it:
                          nn.Module, torch.optim.SGD, a shuffled index per epoch, every version kept
                          in a list, the server's rule in three lines, one thread
@@ -27,26 +27,28 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from asyncfeded import randomness
-from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
-from asyncfeded.experiment.run import as_tensors, load_data
+from asyncfeded.experiment.run import as_tensors, kernel_of, load_data
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.experiment.tasks import Task, find_task
+from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.evaluation import Evaluator
-from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.trainer import TorchTrainer, batch_sizes
+from asyncfeded.learning.reproducible import one_blas_thread, reproducible
+from asyncfeded.learning.rounds import batch_sizes
+from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.loop import Evaluation, run
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND, paper_devices
 from asyncfeded.simulation.transport import Membership, VirtualTransport
-from asyncfeded.simulation.workers import make_workers
+from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
 
 
-def machine_scaling(trainer: TorchTrainer) -> float:
+def machine_scaling(trainer: TorchTrainer | CompiledTrainer) -> float:
     """How much faster two processes that share nothing do the same training as one."""
     context = multiprocessing.get_context("fork")
 
@@ -75,38 +77,53 @@ class Assignment(NamedTuple):
     round: int
 
 
+class Stopwatch:
+    """Seconds that are added up over all threads and all processes forked from this one."""
+
+    def __init__(self) -> None:
+        self._seconds = multiprocessing.get_context("fork").Value("d", 0.0)
+
+    def add(self, seconds: float) -> None:
+        with self._seconds.get_lock():
+            self._seconds.value += seconds
+
+    @property
+    def seconds(self) -> float:
+        return float(self._seconds.value)
+
+
 class TimedEvaluator:
     """An evaluator that adds up the time spent in it."""
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
-        self.seconds = 0.0
+        self.time = Stopwatch()
 
     def __call__(self, parameters: Vector) -> Evaluation:
         started = time.perf_counter()
         evaluation = Evaluation(*self._evaluate(parameters))
-        self.seconds += time.perf_counter() - started
+        self.time.add(time.perf_counter() - started)
         return evaluation
 
 
 class TimedTrainer:
-    """A trainer that adds up the time spent in it, and notes the tasks it was given."""
+    """A trainer that adds up the time spent in it and, in this process, notes its tasks."""
 
-    def __init__(self, train: TorchTrainer) -> None:
+    def __init__(self, train: Train) -> None:
         self._train = train
-        self.seconds = 0.0
+        self.time = Stopwatch()
         self.tasks: list[Assignment] = []
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         started = time.perf_counter()
         update = self._train(task)
-        self.seconds += time.perf_counter() - started
+        self.time.add(time.perf_counter() - started)
         self.tasks.append(Assignment(task.client_id, task.version, task.epochs, task.round))
         return update
 
 
 class EngineTimes(NamedTuple):
-    """What a run of the engine took; the parts are known for one worker only."""
+    """What a run of the engine took, and what all its workers spent on what."""
 
     wall: float
     training: float
@@ -118,11 +135,13 @@ class EngineTimes(NamedTuple):
 class Workload:
     """AsyncFedED on a task at P = 0.1 for so many virtual seconds."""
 
-    def __init__(self, task: str, seconds: float) -> None:
+    def __init__(self, task: str, seconds: float, kernel: str) -> None:
         self.seconds = seconds
         self.task: Task = find_task(task)
         self.settings = self.task.rule_settings["asyncfeded"]
-        data = load_data(run_settings({"task": task}))
+        settings = run_settings({"task": task, "kernel": kernel})
+        self.kernel = kernel_of(self.module(), settings)
+        data = load_data(settings)
         self.train = {name: as_tensors(examples) for name, examples in data.train.items()}
         self.tests = {name: as_tensors(examples) for name, examples in data.test.items()}
         self.test = join(list(self.tests.values()))
@@ -131,8 +150,12 @@ class Workload:
         with reproducible(randomness.key(0, "initial-model")):
             return self.task.make_module(self.task.widths)
 
+    def trainer(self) -> TorchTrainer | CompiledTrainer:
+        kind = CompiledTrainer if self.kernel == "compiled" else TorchTrainer
+        return kind(self.module(), self.train, self.task.training)
+
     def engine(self, workers: int) -> EngineTimes:
-        trainer = TorchTrainer(self.module(), self.train, self.task.training)
+        trainer = self.trainer()
         timed = TimedTrainer(trainer)
         evaluate = TimedEvaluator(Evaluator(self.module(), self.tests))
         server = Server(trainer.initial, asyncfeded(**self.settings))
@@ -143,13 +166,16 @@ class Workload:
         )
         log = EventLog()
         started = time.perf_counter()
-        pool = make_workers(timed, workers, trainer.initial.size, evaluate)
+        kind: Kind = "threads" if self.kernel == "compiled" else "processes"
+        pool = make_workers(timed, workers, trainer.initial.size, evaluate, kind)
         members = [Membership(name) for name in self.train]
         transport = VirtualTransport(devices, pool, members, self.seconds)
-        for event in run(server, transport, self.seconds, pool.evaluate):
-            log.write(event)
+        with one_blas_thread():
+            for event in run(server, transport, self.seconds, pool.evaluate):
+                log.write(event)
         wall = time.perf_counter() - started
-        return EngineTimes(wall, timed.seconds, evaluate.seconds, timed.tasks, log.sha256)
+        spent = timed.time.seconds, evaluate.time.seconds
+        return EngineTimes(wall, *spent, timed.tasks, log.sha256)
 
     def plain_loop(self, tasks: list[Assignment]) -> float:
         """Wall seconds of the same training, aggregation and evaluation in plain PyTorch."""
@@ -189,7 +215,7 @@ def eager_round(
 ) -> None:
     draw = np.random.default_rng(0)
     for _ in range(epochs):
-        order = examples.order(draw)
+        order = torch.from_numpy(examples.order(draw))
         start = 0
         for size in batch_sizes(len(examples), batch_size):
             batch = order[start : start + size]
@@ -209,13 +235,15 @@ def main() -> None:
     parser.add_argument(
         "--task", default="synthetic-1-1", help="also femnist-standin, shakespeare-standin, …"
     )
+    parser.add_argument("--kernel", default="auto", choices=["auto", "torch", "compiled"])
     parser.add_argument("--seconds", type=float, default=6.0, help="virtual seconds per run")
     parser.add_argument("--repeats", type=int, default=12)
     arguments = parser.parse_args()
-    workload = Workload(arguments.task, arguments.seconds)
+    workload = Workload(arguments.task, arguments.seconds, arguments.kernel)
     workload.engine(workers=1)  # warm up
-    overheads, evaluations, speedups, limits, against_plain, rates = [], [], [], [], [], []
-    trainer = TorchTrainer(workload.module(), workload.train, workload.task.training)
+    overheads, evaluations, speedups, limits = [], [], [], []
+    ideal, shares, against_plain, two_against_plain, rates = [], [], [], [], []
+    trainer = workload.trainer()
     digests = set()
     for _ in range(arguments.repeats):
         one = workload.engine(workers=1)
@@ -226,19 +254,26 @@ def main() -> None:
         overheads.append((one.wall - one.training - one.evaluation) / one.wall)
         evaluations.append(one.evaluation / one.wall)
         speedups.append(one.wall / two.wall)
+        ideal.append(two.wall / (two.training / 2))
+        shares.append(two.training / (2 * two.wall))
         against_plain.append(plain / one.wall)
-        rates.append(len(one.tasks) / one.wall)
+        two_against_plain.append(plain / two.wall)
+        rates.append(len(one.tasks) / two.wall)
     ratio, percent = "{:.2f} ×".format, "{:.1%}".format
     print(
-        f"AsyncFedED, {arguments.task}, {arguments.seconds:g} virtual s, {len(one.tasks)} updates"
+        f"AsyncFedED, {arguments.task}, kernel {workload.kernel}, "
+        f"{arguments.seconds:g} virtual s, {len(one.tasks)} updates"
     )
     print("                                    median  (range over repeats)")
     print(f"engine overhead, 1 worker           {spread(overheads, percent)}")
     print(f"evaluation, 1 worker                {spread(evaluations, percent)}")
     print(f"2 workers against 1                 {spread(speedups, ratio)}")
     print(f"  two processes sharing nothing     {spread(limits, ratio)}")
+    print(f"2 workers: both cores in training   {spread(shares, percent)}")
+    print(f"  wall against training time / 2    {spread(ideal, ratio)}")
     print(f"1 worker against the plain loop     {spread(against_plain, ratio)}")
-    print(f"updates/s with 1 worker             {spread(rates, '{:.1f}'.format)}")
+    print(f"2 workers against the plain loop    {spread(two_against_plain, ratio)}")
+    print(f"updates/s with 2 workers            {spread(rates, '{:.1f}'.format)}")
     print(f"logs of all runs identical          {'yes' if len(digests) == 1 else 'NO'}")
 
 

@@ -56,7 +56,7 @@ def run_experiment(
     data = load_data(settings) if data is None else data
     widths = settings.widths or task.widths
     module = _initial_module(task, widths, settings.seed)
-    kernel = _kernel(module, settings)
+    kernel = kernel_of(module, settings)
     result = federate(
         module,
         each(data.train, as_tensors, KEPT_DATASETS),
@@ -104,7 +104,7 @@ def check(settings: RunSettings) -> None:
     widths = settings.widths or task.widths
     with torch.device("meta"):  # counts without taking memory
         module = task.make_module(widths)
-    _kernel(module, settings)
+    kernel_of(module, settings)
     count = sum(parameter.numel() for parameter in module.parameters())
     if count > MOST_PARAMETERS:
         raise SettingError(
@@ -141,7 +141,7 @@ def _initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
         return task.make_module(widths)
 
 
-def _kernel(module: nn.Module, settings: RunSettings) -> Kernel:
+def kernel_of(module: nn.Module, settings: RunSettings) -> Kernel:
     """What trains this module: as the settings say, or compiled code where there is some."""
     if settings.kernel == "torch":
         return "torch"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
@@ -16,7 +17,7 @@ from asyncfeded.learning.chain import Layer, read_chain
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.reproducible import one_blas_thread
-from asyncfeded.learning.rounds import LocalTraining, Pass, passes
+from asyncfeded.learning.rounds import BATCHES, LocalTraining, Pass, passes
 from asyncfeded.learning.trainer import Loss
 
 VISITS_AT_ONCE = 1_000_000
@@ -78,7 +79,8 @@ class CompiledTrainer:
         np.copyto(room.model, task.parameters)
         room.velocity.fill(0)
         with one_blas_thread():
-            for some in _in_stretches(passes(task, examples, self._training, self._seed)):
+            draw = randomness.passing_generator(self._seed, BATCHES, task.client_id, task.round)
+            for some in _in_stretches(passes(task, examples, self._training, draw)):
                 known = dense.train_pass(
                     room.model,
                     room.velocity,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple
 
+import numpy as np
 from torch import Tensor
 
 from asyncfeded import randomness
@@ -57,11 +58,14 @@ class Pass(NamedTuple):
     sizes: list[int]
 
 
+BATCHES = "batches"
+"""The purpose of the draws that decide a round's mini-batches."""
+
+
 def passes(
-    task: TrainTask, examples: TensorExamples, training: LocalTraining, seed: int
+    task: TrainTask, examples: TensorExamples, training: LocalTraining, draw: np.random.Generator
 ) -> Iterator[Pass]:
     """The passes of a round; if K counts steps, the last may end early."""
-    draw = randomness.generator(seed, "batches", task.client_id, task.round)
     sizes = batch_sizes(len(examples), training.batch_size)
     in_steps = training.unit == "steps"
     steps_left = task.epochs if in_steps else task.epochs * len(sizes)

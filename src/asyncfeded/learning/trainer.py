@@ -14,7 +14,7 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule, split_like
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.rounds import LocalTraining, passes, split
+from asyncfeded.learning.rounds import BATCHES, LocalTraining, passes, split
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OptimizerFactory = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
@@ -141,7 +141,8 @@ class TorchTrainer:
         self, task: TrainTask, examples: TensorExamples
     ) -> Iterator[tuple[float, Tensor, Tensor]]:
         """The learning rate and mini-batch of every step of a round."""
-        for rate, places, sizes in passes(task, examples, self._training, self._seed):
+        draw = randomness.generator(self._seed, BATCHES, task.client_id, task.round)
+        for rate, places, sizes in passes(task, examples, self._training, draw):
             order = torch.from_numpy(places)
             for x, y in split(examples.x[order], examples.y[order], sizes):
                 yield rate, x, y

@@ -40,7 +40,8 @@ def fedasync(
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
         alpha_t = alpha * lag_weight(arrival.lag)
-        towards_client = arrival.base + arrival.delta - arrival.current
+        towards_client = arrival.base + arrival.delta
+        towards_client -= arrival.current
         return Decision(
             state=None,
             work=work,

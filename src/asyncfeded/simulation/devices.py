@@ -100,7 +100,7 @@ class DeviceModel:
                 f"client {client_id!r} has no device; "
                 f"known are {', '.join(islice(self.devices, MOST_NAMES))}"
             ) from None
-        draw = randomness.generator(self.seed, "device", client_id, round_number)
+        draw = randomness.passing_generator(self.seed, "device", client_id, round_number)
         download, upload = self._transfer_seconds(draw, num_bytes)
         compute = epochs * device.seconds_per_epoch * draw.lognormal(0.0, self.jitter)
         hangs = self._hang_seconds(draw, device)

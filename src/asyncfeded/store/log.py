@@ -22,6 +22,8 @@ from asyncfeded.runtime.events import (
     Started,
 )
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
 
 class EventLog:
     """Writes events to a file as they happen, or only digests them if there is no file."""
@@ -38,7 +40,7 @@ class EventLog:
         record = as_record(event)
         if record is None:
             return
-        line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = _ENCODER.encode(record).encode() + b"\n"
         self._digest.update(line)
         if self._file is not None:
             self._file.write(line)
