@@ -27,8 +27,8 @@ format: $(VENV)/.dev  ## rewrite the code in the project's format
 bench: $(VENV)/.package  ## the engine's cost, as ratios in one run
 	$(BIN)/python benchmarks/engine.py
 
-clean:  ## remove the virtual environment and the results of runs
-	rm -rf $(VENV) runs
+clean:  ## remove the virtual environments and the results of runs
+	rm -rf $(VENV) .peers runs
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/'

@@ -188,7 +188,7 @@ class Workload:
         started = time.perf_counter()
         for count, task in enumerate(tasks):
             base = versions[task.version - 1]
-            vector_to_parameters(base, parameters)
+            vector_to_parameters(base.clone(), parameters)
             rate = training.rate(task.round, 0)
             optimizer = torch.optim.SGD(parameters, lr=rate, momentum=training.momentum)
             eager_round(
@@ -201,7 +201,7 @@ class Workload:
                 scale = self.settings["lam"] / (staleness.item() + self.settings["eps"])
                 versions.append(versions[-1] + scale * delta)
                 if count % every == 0:
-                    vector_to_parameters(versions[-1], parameters)
+                    vector_to_parameters(versions[-1].clone(), parameters)
                     (module(self.test.x).argmax(dim=1) == self.test.y).double().mean().item()
         return time.perf_counter() - started
 
