@@ -57,8 +57,8 @@ class Turns:
         name = f"client-{self._next % CLIENTS}"
         self._next += 1
         version, number = self._held[name]
-        started = time.perf_counter()
         update = ClientUpdate(name, version, self._deltas[name], 100, 10, number)
+        started = time.perf_counter()
         receipt = self._server.receive(update)
         seconds = time.perf_counter() - started
         assert receipt.accepted

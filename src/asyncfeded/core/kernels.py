@@ -1,6 +1,8 @@
 """The server's loops over parameters, compiled.
 
-Each is one pass over memory and releases the interpreter's lock. A sum is taken by blocks of fixed
+Each is one pass over memory. Those that work on some blocks release the interpreter's lock, so that
+threads can share a long vector; those that do all at once keep it, because to get it back from
+threads that train can take longer than a short vector. A sum is taken by blocks of fixed
 size, in a block by lanes (element i goes to lane i mod LANES) and then over the lanes in order, all
 in float64. Nothing is left to the compiler to reorder, so a sum has the same bits on every machine
 and for any number of threads; and as lanes do not wait for each other, they fill a processor's
@@ -26,6 +28,7 @@ LANES = 128
 
 Function = TypeVar("Function", bound=Callable[..., object])
 compiled = cast(Callable[[Function], Function], numba.njit(nogil=True, cache=True))
+compiled_keeping_lock = cast(Callable[[Function], Function], numba.njit(cache=True))
 
 
 @compiled
@@ -90,7 +93,7 @@ def in_order(sums: Sums) -> tuple[float, float]:
     return total, total_apart
 
 
-@compiled
+@compiled_keeping_lock
 def squares(vector: Vector) -> float:
     """Σ vector², all blocks at once."""
     sums = np.empty((-(-vector.size // BLOCK), 2))
@@ -98,7 +101,7 @@ def squares(vector: Vector) -> float:
     return in_order(sums)[0]
 
 
-@compiled
+@compiled_keeping_lock
 def squares_and_apart(vector: Vector, left: Vector, right: Vector) -> tuple[float, float]:
     """Σ vector² and Σ (left − right)², all blocks at once."""
     sums = np.empty((-(-vector.size // BLOCK), 2))
@@ -107,7 +110,7 @@ def squares_and_apart(vector: Vector, left: Vector, right: Vector) -> tuple[floa
 
 
 @compiled
-def step(
+def block_step(
     start: Vector, scale: float, direction: Vector, out: Vector, first: int, last: int
 ) -> bool:
     """Out ← start + scale · direction in float32 for these blocks; whether all of it is finite."""
@@ -120,3 +123,9 @@ def step(
         outs[index] = value
         broken |= not np.isfinite(value)
     return not broken
+
+
+@compiled_keeping_lock
+def step(start: Vector, scale: float, direction: Vector, out: Vector) -> bool:
+    """Out ← start + scale · direction in float32; whether all of it is finite."""
+    return block_step(start, scale, direction, out, 0, -(-out.size // BLOCK))

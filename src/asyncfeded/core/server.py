@@ -78,6 +78,7 @@ class Server:
                 "the version that a client started from; given 'sketch'"
             )
         self._history.store(1, initial.copy(), self._trained)
+        self._current = self._history[1]
         self._clients: dict[str, ClientRecord] = {}
         self._departed: dict[str, ClientRecord] = {}
         self._at_work = 0
@@ -86,7 +87,7 @@ class Server:
     @property
     def parameters(self) -> Vector:
         """The model now, as a read-only view that later updates do not change."""
-        return self._history[self.version]
+        return self._current
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -217,7 +218,7 @@ class Server:
         distance: float,
     ) -> Arrival:
         """Present an update as rules and guards see it."""
-        delta, current = update.delta, self.parameters
+        delta, current = update.delta, self._current
         base = self._history[update.version] if self.rule.reads_base else NOTHING
         if self._trained < self._size:
             delta, base = self._with_current_statistics(update, base)
@@ -237,7 +238,7 @@ class Server:
     def _with_current_statistics(self, update: ClientUpdate, base: Vector) -> tuple[Vector, Vector]:
         """An update and its base, with their statistics expressed by the current model."""
         tail = slice(self._trained, None)
-        current = self.parameters[tail]
+        current = self._current[tail]
         delta, base = update.delta.copy(), base.copy()
         delta[tail] = relative_to(
             current, self._history.statistics(update.version, self._trained), delta[tail]
@@ -251,17 +252,19 @@ class Server:
         if step is None:
             return True
         buffer = self._history.empty_buffer(self._size)
-        finite = vectors.add_scaled(self.parameters, step.scale, step.direction, out=buffer)
+        finite = vectors.add_scaled(self._current, step.scale, step.direction, out=buffer)
         if step.scale > 1 and self._trained < self._size:
             tail = slice(self._trained, None)
-            vectors.add_scaled(self.parameters[tail], 1.0, step.direction[tail], out=buffer[tail])
+            vectors.add_scaled(self._current[tail], 1.0, step.direction[tail], out=buffer[tail])
             finite = vectors.all_finite(buffer)
         if not finite:
             self._history.return_buffer(buffer)
             return False
-        self._history.store(self.version + 1, buffer, self._trained)
-        self._history.release(self.version)
-        self.version += 1
+        old, self.version = self.version, self.version + 1
+        self._current = NOTHING  # not a reader of the version that is released
+        self._history.store(self.version, buffer, self._trained)
+        self._history.release(old)
+        self._current = self._history[self.version]
         return True
 
     def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
@@ -297,7 +300,7 @@ class Server:
         task = TrainTask(
             client_id=client_id,
             version=self.version,
-            parameters=self.parameters,
+            parameters=self._current,
             epochs=math.floor(client.work.epochs),
             round=client.next_round,
             proximal_mu=client.work.proximal_mu,

@@ -67,11 +67,14 @@ def add_scaled(
 ) -> bool:
     """Out ← start + scale · direction in float32; whether no element of it is NaN or infinite."""
     direction = np.ascontiguousarray(direction, dtype=FLOAT32)
-    blocks = _blocks(out)
     if _is_short(out, threads):
-        return kernels.step(start, scale, direction, out, 0, blocks)
+        return kernels.step(start, scale, direction, out)
     return all(
-        _share_out(lambda i, j: kernels.step(start, scale, direction, out, i, j), blocks, threads)
+        _share_out(
+            lambda i, j: kernels.block_step(start, scale, direction, out, i, j),
+            _blocks(out),
+            threads,
+        )
     )
 
 
