@@ -12,6 +12,7 @@ from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.data import partition
+from asyncfeded.on_demand import ClientNames, OnDemand
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncFedEDError",
+    "ClientNames",
     "ClientUpdate",
     "LocalTraining",
+    "OnDemand",
     "Receipt",
     "Refusal",
     "Server",

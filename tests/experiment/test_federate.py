@@ -1,6 +1,7 @@
 """Federating a torch module: results, and what must not change them."""
 
 import multiprocessing
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfeded import LocalTraining, federate, rules
+from asyncfeded import ClientNames, LocalTraining, OnDemand, federate, rules
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.experiment.result import Result
+from asyncfeded.runtime.events import Event, Joined, Replaced
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.transport import Membership
 
@@ -186,3 +188,76 @@ def test_the_versions_of_a_result_are_those_of_the_end() -> None:
 def test_a_result_is_shown_in_one_line() -> None:
     assert "max_accuracy=" in repr(short())
     assert "\n" not in repr(short())
+
+
+class InTurn:
+    """A selection of one's own: two at a time, in the order of their names."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._line = deque(names)
+
+    def first(self) -> list[str]:
+        return [self._line.popleft(), self._line.popleft()]
+
+    def after(self, client_id: str) -> str:
+        self._line.append(client_id)
+        return self._line.popleft()
+
+
+def test_a_selection_of_one_s_own_says_who_is_at_work() -> None:
+    events: list[Event] = []
+    data = {name: (torch.randn(20, 4), torch.zeros(20).long()) for name in "abcde"}
+    federate(nn.Linear(4, 2), data, selection=InTurn(list(data)), seconds=2, on_event=events.append)
+    joined = [event.client_id for event in events if isinstance(event, Joined)]
+    successors = [event.successor for event in events if isinstance(event, Replaced)]
+    assert joined == ["a", "b"]
+    assert successors[:3] == ["c", "d", "e"]
+
+
+def test_data_made_on_demand_are_asked_for_when_they_are_needed() -> None:
+    asked: set[str] = set()
+
+    def make(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+        asked.add(name)
+        draw = torch.Generator().manual_seed(ClientNames(10_000).index(name))
+        x = torch.randn(30, 4, generator=draw)
+        return x, (x[:, 0] > 0).long()
+
+    def run(workers: int, **options: Any) -> Any:
+        torch.manual_seed(0)
+        clients = OnDemand(ClientNames(10_000), make)
+        test = {"client-1": clients["client-1"]}
+        asked.clear()
+        return federate(
+            nn.Linear(4, 2), clients, test=test, at_work=5, seconds=0.4, workers=workers, **options
+        )
+
+    result = run(workers=1)
+    heard = {name for name, figures in result.clients.items() if figures.updates}
+    assert 10 < len(heard) < 200
+    assert heard <= asked
+    assert len(asked) < 300
+    assert run(workers=2).log_sha256 == result.log_sha256
+    assert run(workers=1, seed=1).log_sha256 != result.log_sha256
+    compiled = run(workers=2, kernel="compiled", history="sketch", sketch_buckets=4)
+    assert compiled.updates > 10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"at_work": 9}, "at_work must be from 1 to 2, the clients; given 9"),
+        ({"at_work": 1, "memberships": [Membership("a")]}, "memberships must be none where"),
+        ({"test": {"z": (torch.zeros(2, 4), torch.zeros(2).long())}}, "'z' is none"),
+    ],
+)
+def test_who_is_at_work_and_tested_must_be_there(change: dict[str, Any], message: str) -> None:
+    data = {name: (torch.randn(20, 4), torch.zeros(20).long()) for name in "ab"}
+    with pytest.raises(SettingError, match=message):
+        federate(nn.Linear(4, 2), data, seconds=1, **change)
+
+
+def test_data_made_on_demand_need_a_test_set() -> None:
+    clients = OnDemand(ClientNames(5), lambda _: (torch.zeros(2, 4), torch.zeros(2).long()))
+    with pytest.raises(SettingError, match="test must be given where the clients"):
+        federate(nn.Linear(4, 2), clients, seconds=1)

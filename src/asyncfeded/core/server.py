@@ -9,16 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from asyncfeded.core import vectors
 from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import NOTHING, VersionHistory
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.rule import AnyRule, Arrival, Guard, Rule, Step
-from asyncfeded.core.statistics import relative_to
-from asyncfeded.core.validation import content_fault
+from asyncfeded.core.statistics import with_current_statistics
+from asyncfeded.core.validation import check_initial, content_fault
 from asyncfeded.core.vectors import Vector, read_only
 
 
@@ -54,15 +52,7 @@ class Server:
     ) -> None:
         if not isinstance(rule, Rule):
             raise SettingError(f"rule must be a rule, such as rules.asyncfeded(); given {rule!r}")
-        if not isinstance(initial, np.ndarray) or initial.dtype != np.float32 or initial.ndim != 1:
-            raise SettingError(
-                "initial must be a 1-D float32 array; given "
-                f"{getattr(initial, 'dtype', type(initial).__name__)} "
-                f"of shape {getattr(initial, 'shape', None)}"
-            )
-        require(initial.size > 0, "initial", "a vector of at least one element", initial)
-        if not vectors.all_finite(initial):
-            raise SettingError("initial must be finite; it has a NaN or an infinity")
+        check_initial(initial)
         self.rule = rule
         self.version = 1
         self.accepted = 0
@@ -221,7 +211,8 @@ class Server:
         delta, current = update.delta, self._current
         base = self._history[update.version] if self.rule.reads_base else NOTHING
         if self._trained < self._size:
-            delta, base = self._with_current_statistics(update, base)
+            statistics = self._history.statistics(update.version, self._trained)
+            delta, base = with_current_statistics(delta, base, statistics, current)
         return Arrival(
             client_id=update.client_id,
             delta=read_only(delta),
@@ -234,18 +225,6 @@ class Server:
             distance=distance,
             trained=self._trained,
         )
-
-    def _with_current_statistics(self, update: ClientUpdate, base: Vector) -> tuple[Vector, Vector]:
-        """An update and its base, with their statistics expressed by the current model."""
-        tail = slice(self._trained, None)
-        current = self._current[tail]
-        delta, base = update.delta.copy(), base.copy()
-        delta[tail] = relative_to(
-            current, self._history.statistics(update.version, self._trained), delta[tail]
-        )
-        if self.rule.reads_base:
-            base[tail] = current
-        return delta, read_only(base)
 
     def _take(self, step: Step | None) -> bool:
         """Make x_t + scale · direction the next version, unless it is not finite."""

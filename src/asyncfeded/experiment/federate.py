@@ -174,7 +174,10 @@ def _clients(
     if test is not None:
         return train, {WHOLE: as_examples(test)}
     if not isinstance(train, dict):
-        raise SettingError("test must be given where the clients' data are made on demand")
+        raise SettingError(
+            "test must be given where the clients' data are made on demand, as by a mapping that "
+            "is no dict; given none"
+        )
     held_out = {}
     for name, examples in train.items():
         if len(examples) < 2:
