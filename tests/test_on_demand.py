@@ -1,5 +1,7 @@
 import pytest
 
+from asyncfeded.core.errors import SettingError
+from asyncfeded.learning.datasets import data_of
 from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 
 
@@ -16,7 +18,19 @@ def test_names_are_counted_and_not_stored() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["client-3", "client--1", "client-02", "client-", "3", "Client-1", "client-²", 1, None]
+    "name",
+    [
+        "client-3",
+        "client--1",
+        "client-02",
+        "client-",
+        "3",
+        "Client-1",
+        "client-²",
+        "client-" + "9" * 5000,
+        1,
+        None,
+    ],
 )
 def test_what_is_no_name_is_not_among_them(name: object) -> None:
     assert name not in ClientNames(3)
@@ -52,3 +66,24 @@ def test_of_a_dict_all_is_made_at_once_and_of_another_mapping_nothing() -> None:
     assert not isinstance(later, dict)
     assert names_of(later) is names
     assert later["client-7"] == "8"
+
+
+def test_a_name_is_found_as_fast_in_a_list_of_many() -> None:
+    class Counted(list[str]):
+        looked = 0
+
+        def __contains__(self, name: object) -> bool:
+            Counted.looked += 1
+            return super().__contains__(name)
+
+    things = OnDemand(Counted(["a", "b"]), str.upper)
+    assert (things["b"], "z" in things) == ("B", False)
+    assert Counted.looked == 0
+
+
+def test_what_making_raises_is_not_taken_for_an_unknown_name() -> None:
+    things = OnDemand(ClientNames(2), lambda _: {}["age"])
+    with pytest.raises(SettingError, match="client 'client-2' has no data"):
+        data_of(things, "client-2")
+    with pytest.raises(KeyError, match="age"):
+        data_of(things, "client-1")

@@ -1,7 +1,7 @@
 """Asynchronous federated learning: AsyncFedED and its rivals, exact to the bit.
 
-The server and the rules need NumPy alone; what trains with torch is loaded when it is first asked
-for.
+The server and the rules need NumPy and numba alone; what trains with torch is loaded when it is
+first asked for.
 """
 
 from typing import TYPE_CHECKING, Any

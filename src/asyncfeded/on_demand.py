@@ -8,6 +8,7 @@ Given = TypeVar("Given")
 Value = TypeVar("Value")
 
 PREFIX = "client-"
+MOST_DIGITS = 18
 
 
 class ClientNames(Sequence[str]):
@@ -40,7 +41,7 @@ class ClientNames(Sequence[str]):
 
     def _number(self, name: object) -> int | None:
         digits = name.removeprefix(PREFIX) if isinstance(name, str) else ""
-        if not (digits.isdecimal() and digits.isascii()):
+        if not (digits.isdecimal() and digits.isascii() and len(digits) <= MOST_DIGITS):
             return None
         number = int(digits)
         return number if number in self._indices and name == f"{PREFIX}{number}" else None
@@ -49,20 +50,23 @@ class ClientNames(Sequence[str]):
 class OnDemand(Mapping[str, Value]):
     """Something for every name, made when it is asked for; the `keep` last used are kept.
 
-    `make` must give the same for the same name each time.
+    `make` must give the same for the same name each time. Several threads may call it at once: what
+    it draws must come from a generator of its own, not from a global one.
     """
 
     def __init__(self, names: Sequence[str], make: Callable[[str], Value], keep: int = 0) -> None:
         self.names = names
+        # To look for a name in a list takes as long as the list is.
+        self._known = names if isinstance(names, ClientNames) else frozenset(names)
         self._make = lru_cache(maxsize=keep)(make) if keep else make
 
     def __getitem__(self, name: str) -> Value:
-        if name not in self.names:
+        if name not in self._known:
             raise KeyError(name)
         return self._make(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._known
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

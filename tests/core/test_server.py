@@ -1,5 +1,7 @@
 """The server as a state machine: joins, leases, rounds, and memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -323,12 +325,39 @@ def test_a_task_that_was_not_sent_can_be_taken_back_and_its_client_keeps_its_epo
     server = Server(vector(0), rules.asyncfeded(gamma_bar=3, kappa=1))
     receipt = server.receive(answer(server.join("a"), [1]))
     assert receipt.next_task is not None
-    server.rest(receipt.next_task)
+    server.take_back(receipt.next_task)
     assert server.clients == ()
     # γ = 0 raised K from 10 to 13; the round that was taken back is given again.
     again = server.join("a")
     assert (again.epochs, again.round, again.version) == (13, 1, 2)
     with pytest.raises(ClientStateError, match="client 'a' does not hold the task of round 0"):
-        server.rest(again._replace(round=0))
+        server.take_back(again._replace(round=0))
     with pytest.raises(ClientStateError, match="client 'b' does not hold the task of round 1"):
-        server.rest(again._replace(client_id="b"))
+        server.take_back(again._replace(client_id="b"))
+
+
+def test_a_history_serves_one_server() -> None:
+    history = VersionHistory()
+    Server(vector(1, 2), rules.asyncfeded(), history=history)
+    with pytest.raises(SettingError, match="history must be a new one for every server"):
+        Server(vector(1), rules.asyncfeded(), history=history)
+
+
+@pytest.mark.parametrize("rule", [rules.asyncfeded(), rules.fedasync()])
+def test_a_guard_sees_the_version_that_a_client_started_from(rule: Rule[object]) -> None:
+    seen = []
+
+    def guard(arrival: Arrival) -> None:
+        seen.append(arrival.base.tolist())
+
+    server = Server(vector(1, 2), rule, guards=[guard])
+    a, b = server.join("a"), server.join("b")
+    server.receive(answer(a, [1, 0]))
+    server.receive(answer(b, [0, 1]))
+    assert seen == [[1, 2], [1, 2]]
+
+
+def test_a_version_given_as_numpy_s_number_leaves_a_lag_that_can_be_written() -> None:
+    server = Server(vector(1, 2), rules.asyncfeded())
+    update = replace(answer(server.join("a"), [1, 0]), version=np.int64(1))
+    assert type(server.receive(update).lag) is int

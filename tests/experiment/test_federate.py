@@ -246,8 +246,13 @@ def test_data_made_on_demand_are_asked_for_when_they_are_needed() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"at_work": 9}, "at_work must be from 1 to 2, the clients; given 9"),
-        ({"at_work": 1, "memberships": [Membership("a")]}, "memberships must be none where"),
+        ({"at_work": 9}, "at_work must be a whole number from 1 to 2, the clients; given 9"),
+        (
+            {"at_work": 1, "memberships": [Membership("a")]},
+            "memberships must be none where",
+        ),
+        ({"at_work": 1, "selection": InTurn(["a", "b"])}, "selection must be none where at_work"),
+        ({"at_work": 1.0}, "at_work must be a whole number"),
         ({"test": {"z": (torch.zeros(2, 4), torch.zeros(2).long())}}, "'z' is none"),
     ],
 )

@@ -86,6 +86,12 @@ def test_a_round_agrees_with_torch_s(name: str, training: LocalTraining, mu: flo
     assert (update.num_examples, update.epochs, update.round) == (65, 11, 2)
 
 
+def test_a_mini_batch_longer_than_the_data_takes_no_more_memory_than_they_do() -> None:
+    training = LocalTraining(batch_size=10**12)
+    train = CompiledTrainer(make("logistic regression"), {"a": examples()}, training)
+    assert train(TrainTask("a", 1, train.initial, 1)).num_examples == 65
+
+
 def test_a_squared_error_agrees_with_torch_s() -> None:
     torch.manual_seed(0)
     data = {"a": TensorExamples(torch.randn(50, 6), torch.randn(50, 3))}
@@ -196,9 +202,25 @@ def hooked() -> nn.Module:
     return module
 
 
+def misshapen(weight: tuple[int, ...], bias: tuple[int, ...]) -> nn.Module:
+    layer = nn.Linear(6, 3)
+    layer.weight, layer.bias = nn.Parameter(torch.zeros(weight)), nn.Parameter(torch.zeros(bias))
+    return layer
+
+
+def with_hook_on_a_parameter() -> nn.Module:
+    layer = nn.Linear(6, 3)
+    layer.weight.register_hook(lambda gradient: 0 * gradient)
+    return layer
+
+
 @pytest.mark.parametrize(
     ("module", "what"),
     [
+        (misshapen((3, 6), (1,)), "of 6 inputs and 3 outputs does not fit its parameters"),
+        (misshapen((5, 6), (5,)), "of 6 inputs and 3 outputs does not fit its parameters"),
+        (nn.Sequential(nn.Linear(6, 5), nn.Linear(4, 3)), "of 4 inputs and 3 outputs does not fit"),
+        (with_hook_on_a_parameter(), "parameter 'weight' has hooks"),
         (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3)), "'0' is a Conv2d"),
         (nn.Sequential(nn.Linear(6, 3), nn.Dropout()), "is a Dropout"),
         (nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)), "is a BatchNorm1d"),
@@ -220,9 +242,12 @@ def test_what_is_no_chain_is_refused_with_what_is_in_the_way(module: nn.Module, 
 
 
 def test_a_chain_is_read_in_the_order_of_use() -> None:
-    chain = read_chain(Handwritten())
-    assert [layer.linear.in_features for layer in chain] == [6, 9, 7]
-    assert [layer.activation for layer in chain] == [
+    module = Handwritten().eval()
+    layers, flattens = read_chain(module)
+    assert flattens
+    assert not module.training
+    assert [layer.linear.in_features for layer in layers] == [6, 9, 7]
+    assert [layer.activation for layer in layers] == [
         Activation.TANH,
         Activation.SIGMOID,
         Activation.NONE,
@@ -243,9 +268,10 @@ def test_a_label_that_is_no_class_is_refused_before_anything_is_written_with_it(
     [
         (
             (torch.zeros(5, 7), torch.zeros(5).long()),
-            "of width 6 .* has float32 of width 7",
+            r"\(examples, 6\) .* float32 of shape \(5, 7\)",
         ),
-        ((torch.zeros(5, 6).int(), torch.zeros(5).long()), "has int32 of width 6"),
+        ((torch.zeros(5, 6).int(), torch.zeros(5).long()), "has int32 of shape"),
+        ((torch.zeros(5, 2, 3), torch.zeros(5).long()), r"float32 of shape \(5, 2, 3\)"),
         ((torch.zeros(5, 6), torch.zeros(5, 3)), "one int64 class per example"),
         ((torch.zeros(5, 6), torch.zeros(5).int()), "has int32 of shape"),
     ],

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import toy
-from asyncfeded import Server, rules
+from asyncfeded import ClientUpdate, Server, TrainTask, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.runtime.events import Event, Joined, Received, Replaced
 from asyncfeded.runtime.loop import run
+from asyncfeded.runtime.transport import Arriving, Joining, Signal
 from asyncfeded.simulation.selection import UniformSelection
 from asyncfeded.simulation.transport import Membership, VirtualTransport
 from asyncfeded.simulation.workers import make_workers
+from builders import vector
 
 
 def drawn(clients: int, at_work: int, seed: int, draws: int) -> list[str]:
@@ -56,7 +58,7 @@ def test_where_all_are_at_work_each_goes_on() -> None:
 
 @pytest.mark.parametrize("at_work", [0, 4])
 def test_a_number_at_work_out_of_range_is_named(at_work: int) -> None:
-    with pytest.raises(SettingError, match=f"at_work must be from 1 to 3.*given {at_work}"):
+    with pytest.raises(SettingError, match=f"at_work must be .* from 1 to 3, .*given {at_work}"):
         UniformSelection(ClientNames(3), at_work)
 
 
@@ -88,6 +90,37 @@ def test_whoever_has_reported_gives_its_place_to_another(rule: str) -> None:
     assert set(server.clients) == working
     replaced = [event for event in events if isinstance(event, Replaced)]
     assert len({event.successor for event in replaced}) >= 3
+
+
+class Scripted:
+    """A transport that brings what it is told to, and keeps what it is sent."""
+
+    def __init__(self, signals: list[Signal]) -> None:
+        self._signals = signals
+        self.sent: list[tuple[str, int]] = []
+
+    def send(self, task: TrainTask) -> None:
+        self.sent.append((task.client_id, task.round))
+
+    def next_signal(self) -> Signal | None:
+        return self._signals.pop(0) if self._signals else None
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_duplicate_costs_nobody_their_place() -> None:
+    names = ["a", "b", "c"]
+    selection = UniformSelection(names, 1, seed=4)
+    (first,) = selection.first()
+    update = ClientUpdate(first, 1, vector(1), 1, 10, 0)
+    duplicate = [Arriving(float(at), update) for at in (1, 2)]
+    transport = Scripted([Joining(0.0, first), *duplicate])
+    server = Server(vector(0), rules.asyncfeded())
+    events = list(run(server, transport, 3.0, selection=selection))
+    assert sum(isinstance(event, Replaced) for event in events) <= 1
+    assert len(server.clients) == 1
+    assert server.refused.total() == 1
 
 
 def test_a_synchronous_round_is_of_those_at_work() -> None:

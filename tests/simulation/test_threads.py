@@ -1,9 +1,11 @@
 """Workers that are threads: the same bits as processes, the same words for what goes wrong."""
 
 import threading
+import time
+import weakref
+from concurrent.futures import CancelledError
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 import toy
@@ -82,31 +84,40 @@ def test_evaluations_are_made_beside_training_and_raise_where_they_are_waited_fo
 
 
 def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
-    begun = []
+    begun: list[int] = []
+    busy, go = threading.Event(), threading.Event()
 
     def train(task: TrainTask) -> ClientUpdate:
         begun.append(task.round)
+        busy.set()
+        go.wait(10)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
     pool = ThreadPool(train, 1)
-    pool.close()
-    for number in range(5):
-        pool.submit(TrainTask("a", 1, vector(1), 1, number), due=1.0)
-    assert begun == []
+    tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(5)]
+    for task in tasks:
+        pool.submit(task, due=float(task.round))
+    busy.wait(10)
+    closing_thread = threading.Thread(target=pool.close)
+    closing_thread.start()
+    while pool._jobs.qsize() < 5:  # four tasks, and the word to end
+        time.sleep(0.001)
+    go.set()
+    closing_thread.join(10)
+    assert begun == [0]
+    with pytest.raises(CancelledError):
+        pool.result(tasks[1])
 
 
-def test_a_thread_that_waits_does_not_keep_a_version_from_being_used_again() -> None:
-    def train(task: TrainTask) -> ClientUpdate:
-        delta = np.ones_like(task.parameters)
-        return ClientUpdate(task.client_id, task.version, delta, 1, task.epochs, task.round)
-
-    server = Server(np.zeros(100, np.float32), rules.asyncfeded())
-    addresses = set()
-    with closing(ThreadPool(train, 1)) as pool:
-        tasks = [server.join("a")]
-        for _ in range(30):
-            addresses.add(tasks[0].parameters.ctypes.data)
-            pool.submit(tasks[0], 0.0)
-            update = pool.result(tasks.pop())
-            tasks.extend(server.receive(update).tasks)
-    assert len(addresses) <= 4
+def test_a_thread_that_waits_for_work_holds_nothing_of_the_last_task() -> None:
+    with closing(ThreadPool(toy.toy_train, 1)) as pool:
+        parameters = toy.toy_initial()
+        held = weakref.ref(parameters)
+        task = TrainTask("client-0", 1, parameters, 1)
+        pool.submit(task, 0.0)
+        pool.result(task)
+        del task, parameters
+        deadline = time.monotonic() + 10
+        while held() is not None and time.monotonic() < deadline:
+            time.sleep(0.001)  # the thread may not have come back to the queue yet
+        assert held() is None

@@ -62,6 +62,8 @@ class VersionHistory:
         self._versions: dict[int, _Version] = {}
         self._free: list[Vector] = []
         self._newest: _Version | None = None
+        self.current: Vector = NOTHING
+        """The parameters of the newest version, as a read-only view."""
 
     def __len__(self) -> int:
         return len(self._versions)
@@ -79,6 +81,11 @@ class VersionHistory:
         if stored.buffer is None:
             raise VersionError(f"of version {version} only a sketch is stored")
         return stored.view
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a version was ever stored here."""
+        return self._newest is not None
 
     @property
     def is_exact(self) -> bool:
@@ -113,15 +120,16 @@ class VersionHistory:
 
     def store(self, version: int, buffer: Vector, trained: int | None = None) -> None:
         """Keep `buffer` as the parameters of the newest `version`, with one lease on it."""
-        stored = self._versions[version] = _Version(buffer, read_only(buffer))
-        if self.is_exact:
-            return
-        trained = buffer.size if trained is None else trained
-        stored.sketch = sketch.sketch(buffer[:trained], self.buckets)
-        stored.statistics = buffer[trained:].copy()
-        if self._newest is not None:
-            self._reclaim(self._newest)
-        self._newest = stored
+        stored = _Version(buffer, read_only(buffer))
+        if not self.is_exact:
+            trained = buffer.size if trained is None else trained
+            stored.sketch = sketch.sketch(buffer[:trained], self.buckets)
+            stored.statistics = buffer[trained:].copy()
+        self._versions[version] = stored
+        before, self._newest = self._newest, stored
+        self.current = stored.view
+        if before is not None and not self.is_exact:
+            self._reclaim(before)
 
     def lease(self, version: int) -> None:
         """Count one more user of a stored version."""
@@ -138,6 +146,8 @@ class VersionHistory:
         stored.leases -= 1
         if stored.leases == 0 and self.keep != "everything":
             del self._versions[version]
+            if stored is self._newest:
+                self.current = NOTHING
             self._reclaim(stored)
 
     def _reclaim(self, stored: _Version) -> None:

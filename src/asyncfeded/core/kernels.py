@@ -9,7 +9,8 @@ and for any number of threads; and as lanes do not wait for each other, they fil
 vectors. Parts are sliced before they are indexed: an index counted from 0 needs no check for being
 negative, which would keep a loop from being vectorised.
 
-The compiled code is kept on disk beside the source, or in the user's cache folder.
+The compiled code is kept on disk beside the source or in the user's cache folder, if either can be
+written; otherwise it is made anew in every process.
 """
 
 from collections.abc import Callable
@@ -27,8 +28,23 @@ BLOCK = 8_192
 LANES = 128
 
 Function = TypeVar("Function", bound=Callable[..., object])
-compiled = cast(Callable[[Function], Function], numba.njit(nogil=True, cache=True))
-compiled_keeping_lock = cast(Callable[[Function], Function], numba.njit(cache=True))
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function when it is first called; it releases the interpreter's lock."""
+    return _compiled(function, nogil=True)
+
+
+def compiled_keeping_lock(function: Function) -> Function:
+    """Compile a function when it is first called; it keeps the interpreter's lock."""
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: Function, nogil: bool) -> Function:
+    try:
+        return cast(Function, numba.njit(nogil=nogil, cache=True)(function))
+    except RuntimeError:  # no folder for the compiled code can be written
+        return cast(Function, numba.njit(nogil=nogil)(function))
 
 
 @compiled
@@ -83,6 +99,12 @@ def block_squares_and_apart(
 
 
 @compiled
+def number_of_blocks(size: int) -> int:
+    """How many blocks a vector of this size has."""
+    return (size + BLOCK - 1) // BLOCK
+
+
+@compiled
 def in_order(sums: Sums) -> tuple[float, float]:
     """Both columns of the blocks' sums, added up block by block."""
     total = 0.0
@@ -96,7 +118,7 @@ def in_order(sums: Sums) -> tuple[float, float]:
 @compiled_keeping_lock
 def squares(vector: Vector) -> float:
     """Σ vector², all blocks at once."""
-    sums = np.empty((-(-vector.size // BLOCK), 2))
+    sums = np.empty((number_of_blocks(vector.size), 2))
     block_squares(vector, 0, sums.shape[0], sums)
     return in_order(sums)[0]
 
@@ -104,7 +126,7 @@ def squares(vector: Vector) -> float:
 @compiled_keeping_lock
 def squares_and_apart(vector: Vector, left: Vector, right: Vector) -> tuple[float, float]:
     """Σ vector² and Σ (left − right)², all blocks at once."""
-    sums = np.empty((-(-vector.size // BLOCK), 2))
+    sums = np.empty((number_of_blocks(vector.size), 2))
     block_squares_and_apart(vector, left, right, 0, sums.shape[0], sums)
     return in_order(sums)
 
@@ -128,4 +150,4 @@ def block_step(
 @compiled_keeping_lock
 def step(start: Vector, scale: float, direction: Vector, out: Vector) -> bool:
     """Out ← start + scale · direction in float32; whether all of it is finite."""
-    return block_step(start, scale, direction, out, 0, -(-out.size // BLOCK))
+    return block_step(start, scale, direction, out, 0, number_of_blocks(out.size))

@@ -72,6 +72,10 @@ class Refusal(StrEnum):
     """A norm, the server's learning rate or the new model would be NaN or infinite."""
 
 
+PROTOCOL_FAULTS = (Refusal.DUPLICATE, Refusal.VERSION_NOT_HELD)
+"""Refusals after which a client has the task that it had."""
+
+
 class Receipt(NamedTuple):
     """The server's answer to an update.
 

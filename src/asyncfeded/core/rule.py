@@ -52,7 +52,7 @@ class Arrival(NamedTuple):
     `lag` how many versions lie between the two. `work` is what the client had been given.
     `delta_norm` is ‖Δ‖ > 0 and `distance` ‖x_t − x_base‖. Norms are taken over the first
     `trained` elements, which an optimizer trains; the rest (batch-norm statistics, say) travel
-    with the model. `base` is empty for a rule that does not read it.
+    with the model. Where the server keeps sketches in the place of versions, `base` is empty.
     """
 
     client_id: str

@@ -62,13 +62,14 @@ class Server:
         require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
+        if self._history.is_used:
+            raise SettingError("history must be a new one for every server; given one that is used")
         if rule.reads_base and not self._history.is_exact:
             raise SettingError(
                 f"history must be 'leased' or 'everything' under rule {rule.name!r}, which reads "
                 "the version that a client started from; given 'sketch'"
             )
         self._history.store(1, initial.copy(), self._trained)
-        self._current = self._history[1]
         self._clients: dict[str, ClientRecord] = {}
         self._departed: dict[str, ClientRecord] = {}
         self._at_work = 0
@@ -77,7 +78,7 @@ class Server:
     @property
     def parameters(self) -> Vector:
         """The model now, as a read-only view that later updates do not change."""
-        return self._current
+        return self._history.current
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class Server:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
         return self._let_go(client_id, client)
 
-    def rest(self, task: TrainTask) -> tuple[TrainTask, ...]:
+    def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
         """Take back a task that was not sent: its client leaves as if it had not been given."""
         client = self._find(task.client_id)
         if client is None or client.task is None or client.task.round != task.round:
@@ -168,7 +169,7 @@ class Server:
 
     def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> _Outcome:
         """Let the rule decide about a valid update and do what it says."""
-        lag = self.version - update.version
+        lag = self.version - int(update.version)
         delta_norm, distance = self._history.norm_and_distance(
             update.delta, update.version, self.version, self._trained
         )
@@ -208,8 +209,8 @@ class Server:
         distance: float,
     ) -> Arrival:
         """Present an update as rules and guards see it."""
-        delta, current = update.delta, self._current
-        base = self._history[update.version] if self.rule.reads_base else NOTHING
+        delta, current = update.delta, self._history.current
+        base = self._history[update.version] if self._history.is_exact else NOTHING
         if self._trained < self._size:
             statistics = self._history.statistics(update.version, self._trained)
             delta, base = with_current_statistics(delta, base, statistics, current)
@@ -231,19 +232,19 @@ class Server:
         if step is None:
             return True
         buffer = self._history.empty_buffer(self._size)
-        finite = vectors.add_scaled(self._current, step.scale, step.direction, out=buffer)
+        finite = vectors.add_scaled(self._history.current, step.scale, step.direction, out=buffer)
         if step.scale > 1 and self._trained < self._size:
             tail = slice(self._trained, None)
-            vectors.add_scaled(self._current[tail], 1.0, step.direction[tail], out=buffer[tail])
+            vectors.add_scaled(
+                self._history.current[tail], 1.0, step.direction[tail], out=buffer[tail]
+            )
             finite = vectors.all_finite(buffer)
         if not finite:
             self._history.return_buffer(buffer)
             return False
-        old, self.version = self.version, self.version + 1
-        self._current = NOTHING  # not a reader of the version that is released
-        self._history.store(self.version, buffer, self._trained)
-        self._history.release(old)
-        self._current = self._history[self.version]
+        self._history.store(self.version + 1, buffer, self._trained)
+        self._history.release(self.version)
+        self.version += 1
         return True
 
     def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
@@ -279,7 +280,7 @@ class Server:
         task = TrainTask(
             client_id=client_id,
             version=self.version,
-            parameters=self._current,
+            parameters=self._history.current,
             epochs=math.floor(client.work.epochs),
             round=client.next_round,
             proximal_mu=client.work.proximal_mu,

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from asyncfeded.core import kernels
-from asyncfeded.core.kernels import BLOCK, Vector
+from asyncfeded.core.kernels import Vector, number_of_blocks
 
 __all__ = ["Vector", "add_scaled", "all_finite", "norm", "norm_and_distance", "read_only"]
 
@@ -31,7 +31,7 @@ def norm(vector: Vector, threads: int = THREADS) -> float:
     vector = np.ascontiguousarray(vector)
     if _is_short(vector, threads):
         return math.sqrt(kernels.squares(vector))
-    sums = np.empty((_blocks(vector), 2))
+    sums = np.empty((number_of_blocks(vector.size), 2))
     _share_out(lambda i, j: kernels.block_squares(vector, i, j, sums), len(sums), threads)
     return math.sqrt(kernels.in_order(sums)[0])
 
@@ -43,11 +43,12 @@ def norm_and_distance(
 
     Of the other two, as many elements count as `delta` has.
     """
+    assert min(current.size, base.size) >= delta.size
     delta = np.ascontiguousarray(delta)
     if _is_short(delta, threads):
         squares, squares_apart = kernels.squares_and_apart(delta, current, base)
     else:
-        sums = np.empty((_blocks(delta), 2))
+        sums = np.empty((number_of_blocks(delta.size), 2))
         _share_out(
             lambda i, j: kernels.block_squares_and_apart(delta, current, base, i, j, sums),
             len(sums),
@@ -66,13 +67,14 @@ def add_scaled(
     start: Vector, scale: float, direction: Vector, out: Vector, threads: int = THREADS
 ) -> bool:
     """Out ← start + scale · direction in float32; whether no element of it is NaN or infinite."""
+    assert start.size == direction.size == out.size
     direction = np.ascontiguousarray(direction, dtype=FLOAT32)
     if _is_short(out, threads):
         return kernels.step(start, scale, direction, out)
     return all(
         _share_out(
             lambda i, j: kernels.block_step(start, scale, direction, out, i, j),
-            _blocks(out),
+            number_of_blocks(out.size),
             threads,
         )
     )
@@ -88,10 +90,6 @@ def read_only(vector: Vector) -> Vector:
     view = vector.view()
     view.flags.writeable = False
     return view
-
-
-def _blocks(vector: Vector) -> int:
-    return -(-vector.size // BLOCK)
 
 
 def _is_short(vector: Vector, threads: int) -> bool:

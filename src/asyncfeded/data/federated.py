@@ -75,9 +75,9 @@ class FederatedData:
         return digest.hexdigest()
 
 
-def held_out(count: int) -> int:
+def held_out(count: int, share: float = TEST_SHARE) -> int:
     """How many of so many examples are for testing: a tenth, and at least one."""
-    return max(1, round(TEST_SHARE * count))
+    return max(1, round(share * count))
 
 
 def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: int) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.data.federated import Examples, FederatedData, held_out
 from asyncfeded.on_demand import ClientNames, OnDemand
 
 FEATURES = 60
@@ -55,16 +55,13 @@ def synthetic(
             return num_examples[index]
         return drawn if max_examples is None else min(drawn, max_examples)
 
-    def held_out(size: int) -> int:
-        return max(1, round(test_share * size))
-
     def parts(name: str) -> tuple[Examples, Examples]:
         index = names.index(name)
         draw = np.random.default_rng([seed, index])
         size = size_of(index, draw)
         examples = _client_examples(draw, alpha, beta, size)
-        tests = slice(held_out(size))
-        trains = slice(held_out(size), None)
+        tests = slice(held_out(size, test_share))
+        trains = slice(held_out(size, test_share), None)
         return (
             Examples(examples.x[trains], examples.y[trains]),
             Examples(examples.x[tests], examples.y[tests]),
@@ -73,7 +70,7 @@ def synthetic(
     def train_size(name: str) -> int:
         index = names.index(name)
         size = size_of(index, np.random.default_rng([seed, index]))
-        return size - held_out(size)
+        return size - held_out(size, test_share)
 
     return FederatedData(
         f"synthetic-{alpha:g}-{beta:g}",

@@ -78,10 +78,10 @@ def federate(
     `test`, a tenth of every client's examples is held out; `test` may be one data set, or one per
     client by name, which also gives these clients' own accuracy at the end. There may be any number
     of clients: a mapping that is no dict is asked for a client's data when they are needed, and
-    `at_work` says how many clients are at work at once, drawn by the seed or by a `selection` of
-    your own. The module is left as the run has trained it. Without `devices`, clients have
-    log-normal speeds and as much work as data, and hang between rounds with probability
-    `suspension`. `correct` says which answers are right, given the module's output and the
+    `at_work` says how many clients are at work at once, drawn by the seed; a `selection` of your
+    own draws otherwise. Several threads may ask for data at once. The module is left as the run has
+    trained it. Without `devices`, clients have log-normal speeds and as much work as data, and hang
+    between rounds with probability `suspension`. `correct` says which answers are right, given the module's output and the
     targets; by default the class of the highest score. `kernel="compiled"` trains a small module,
     a chain of fully connected layers, many times faster than torch and alike up to rounding.
     """
@@ -115,13 +115,15 @@ def federate(
     if training.unit == "steps":
         size = training.batch_size
         devices = devices.for_steps(each(sizes, lambda count: len(batch_sizes(count, size))))
-    if at_work is not None and selection is None:
+    if at_work is not None:
+        require(selection is None, "selection", "none where at_work is given", selection)
         selection = UniformSelection(names_of(train), at_work, seed)
-    if memberships is None:
-        chosen = train if selection is None else selection.first()
-        memberships = [Membership(client_id) for client_id in chosen]
-    elif selection is not None:
-        raise SettingError("memberships must be none where a selection says who is at work")
+    if selection is not None:
+        require(memberships is None, "memberships", "none where not all are at work", memberships)
+        memberships = [Membership(client_id) for client_id in selection.first()]
+        require(len(memberships) > 0, "selection", "one that sets somebody to work", selection)
+    elif memberships is None:
+        memberships = [Membership(client_id) for client_id in train]
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
     result.kernel = trainer.kernel
     if isinstance(sizes, dict):
@@ -146,8 +148,6 @@ def federate(
         result.log_sha256 = event_log.sha256
     result.wall_seconds = time.perf_counter() - started
     trainer.load(server.parameters)
-    for name, client in result.clients.items():
-        client.examples = sizes[name]
     if WHOLE not in held_out:
         for name, accuracy in evaluator.of_each(server.parameters).items():
             result.clients[name].accuracy = accuracy

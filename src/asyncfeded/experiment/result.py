@@ -51,7 +51,9 @@ class Result:
             case Received(receipt=receipt):
                 if receipt.reason is None:
                     self.updates += 1
-                    self.of_client(receipt.client_id).updates += 1
+                    client = self.of_client(receipt.client_id)
+                    client.updates += 1
+                    client.examples = event.num_examples or client.examples
                 else:
                     self.rejected[receipt.reason.value] += 1
             case Finished():

@@ -57,7 +57,7 @@ class RunSettings(BaseModel):
     )
     rule: str = Field("asyncfeded", description="the aggregation rule")
     seconds: float = Field(300.0, gt=0, description="virtual seconds to run")
-    clients: int = Field(10, ge=1, description="how many clients take part")
+    clients: int = Field(10, ge=1, le=100_000_000, description="how many clients take part")
     at_work: int | None = Field(
         None, ge=1, description="how many are at work at once, drawn by the seed [default: all]"
     )
@@ -101,7 +101,7 @@ class RunSettings(BaseModel):
     kernel: Literal["auto", "torch", "compiled"] = Field(
         "auto", description="what trains; auto: compiled for fully connected layers, else torch"
     )
-    workers: int = Field(1, ge=1, description="processes that train; changes no result")
+    workers: int = Field(1, ge=1, le=1024, description="what trains at once; changes no result")
     out: Path | None = Field(None, description="folder for the results")
     hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
 

@@ -31,6 +31,13 @@ class Layer(NamedTuple):
     activation: Activation
 
 
+class Chain(NamedTuple):
+    """Layers in the order of their use, and whether inputs are flattened on the way."""
+
+    layers: list[Layer]
+    flattens: bool
+
+
 ACTIVATIONS: Mapping[object, Activation] = {
     **dict.fromkeys((nn.ReLU, torch.relu, nn.functional.relu, "relu"), Activation.RELU),
     **dict.fromkeys((nn.Tanh, torch.tanh, nn.functional.tanh, "tanh"), Activation.TANH),
@@ -42,15 +49,11 @@ FLATTENINGS: tuple[object, ...] = (torch.flatten, "flatten")
 CAN_BE = "a chain of nn.Linear, each followed by ReLU, Tanh, Sigmoid or nothing"
 
 
-def read_chain(module: nn.Module) -> list[Layer]:
+def read_chain(module: nn.Module) -> Chain:
     """The layers of a module; a SettingError says what is in the way if it is no chain."""
-    module.train()
-    try:
-        # Wrapped, so that a layer on its own is a step too and is not traced into.
-        traced = fx.symbolic_trace(nn.Sequential(module))
-    except Exception as error:
-        raise _refusal(f"its forward cannot be followed ({error})") from error
+    traced = _traced(module)
     layers: list[Layer] = []
+    flattens = False
     before: fx.Node | None = None
     for node in traced.graph.nodes:
         if node.op == "placeholder":
@@ -63,14 +66,27 @@ def read_chain(module: nn.Module) -> list[Layer]:
         elif node.all_input_nodes != [before]:
             raise _refusal(f"{_name(node)!r} takes more than the output of the layer before it")
         else:
-            _add(layers, node, traced)
+            flattens |= not _add(layers, node, traced)
         before = node
     _check_parameters(module, layers)
-    return layers
+    return Chain(layers, flattens)
 
 
-def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
-    """Take note of one step of the forward pass."""
+def _traced(module: nn.Module) -> fx.GraphModule:
+    """What a module does with its input while it is trained."""
+    training = module.training
+    module.train()
+    try:
+        # Wrapped, so that a layer on its own is a step too and is not traced into.
+        return fx.symbolic_trace(nn.Sequential(module))
+    except Exception as error:
+        raise _refusal(f"its forward cannot be followed ({error})") from error
+    finally:
+        module.train(training)
+
+
+def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> bool:
+    """Take note of one step of the forward pass; False if it flattens."""
     applied: Any = node.target
     if node.op == "call_module":
         applied = traced.get_submodule(str(node.target))
@@ -78,12 +94,12 @@ def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
             raise _refusal(f"{_name(node)!r} has hooks")
         if type(applied) is nn.Linear:
             layers.append(Layer(applied, Activation.NONE))
-            return
+            return True
         if type(applied) is nn.Identity or _flattens(applied):
-            return
+            return type(applied) is nn.Identity
         applied = type(applied)
     elif applied in FLATTENINGS and _flattening_arguments(node) == (1, -1):
-        return
+        return False
     activation = ACTIVATIONS.get(applied)
     if activation is None:
         name = getattr(applied, "__name__", applied)
@@ -92,6 +108,7 @@ def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> None:
     if not layers or layers[-1].activation is not Activation.NONE:
         raise _refusal(f"{_name(node)!r} does not follow a fully connected layer")
     layers[-1] = layers[-1]._replace(activation=activation)
+    return True
 
 
 def _name(node: fx.Node) -> str:
@@ -124,6 +141,18 @@ def _check_parameters(module: nn.Module, layers: list[Layer]) -> None:
             raise _refusal(f"parameter {name!r} belongs to no fully connected layer")
         if not parameter.requires_grad:
             raise _refusal(f"parameter {name!r} is frozen")
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
+            raise _refusal(f"parameter {name!r} has hooks")
+    width = layers[0].linear.in_features
+    for linear, _ in layers:
+        inputs, outputs = linear.in_features, linear.out_features
+        bias_fits = linear.bias is None or linear.bias.shape == (outputs,)
+        if inputs != width or linear.weight.shape != (outputs, inputs) or not bias_fits:
+            raise _refusal(
+                f"a layer of {inputs} inputs and {outputs} outputs does not fit its parameters "
+                "or the layer before it"
+            )
+        width = outputs
     for name, _ in module.named_buffers():
         raise _refusal(f"it has a buffer {name!r}")
 

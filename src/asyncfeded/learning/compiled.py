@@ -14,7 +14,7 @@ from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning import dense
 from asyncfeded.learning.chain import Layer, read_chain
-from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.rounds import BATCHES, LocalTraining, Pass, passes
@@ -29,12 +29,20 @@ NO_VALUES = np.empty((0, 0), dtype=np.float32)
 class _Room(threading.local):
     """Memory for the training of one round, per thread."""
 
-    def __init__(self, parameters: int, rows: int, widths: Sequence[int]) -> None:
+    def __init__(self, parameters: int, widths: Sequence[int]) -> None:
+        self._widths = widths
+        self._rows = 0
         self.model = np.zeros(parameters, dtype=np.float32)
         self.velocity = np.zeros_like(self.model)
         self.gradient = np.zeros_like(self.model)
-        self.outputs = np.zeros(rows * sum(widths), dtype=np.float32)
-        self.errors = np.zeros(2 * rows * max(widths), dtype=np.float32)
+        self.make_room_for(1)
+
+    def make_room_for(self, rows: int) -> None:
+        """Have memory for mini-batches of so many examples."""
+        if rows > self._rows:
+            self._rows = rows
+            self.outputs = np.zeros(rows * sum(self._widths), dtype=np.float32)
+            self.errors = np.zeros(2 * rows * max(self._widths), dtype=np.float32)
 
 
 class CompiledTrainer:
@@ -55,24 +63,21 @@ class CompiledTrainer:
         loss: Loss = nn.functional.cross_entropy,
         seed: int = 0,
     ) -> None:
-        chain = read_chain(module)
+        self._chain = read_chain(module)
         self._squared_error = _is_squared_error(loss)
         self._flat = FlatModule(module)
         self._datasets = datasets
         self._training = LocalTraining() if training is None else training
         self._seed = seed
-        self._layers = _table(chain, self._flat)
+        self._layers = _table(self._chain.layers, self._flat)
         self.schema = self._flat.schema
         self.initial = self._flat.collect().copy()
-        widths = [chain[0].linear.in_features, *(layer.linear.out_features for layer in chain)]
-        # A mini-batch may be one longer: a single last example joins those before it.
-        self._room = _Room(self.schema.size, self._training.batch_size + 1, widths)
+        widths = [int(self._layers[0, dense.INPUTS]), *map(int, self._layers[:, dense.OUTPUTS])]
+        self._room = _Room(self.schema.size, widths)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
-        examples = self._datasets.get(task.client_id)
-        if examples is None:
-            raise SettingError(f"client {task.client_id!r} has no data")
+        examples = data_of(self._datasets, task.client_id)
         x = self._inputs(task.client_id, examples)
         labels, values = self._targets(task.client_id, examples)
         room = self._room
@@ -81,6 +86,7 @@ class CompiledTrainer:
         with one_blas_thread():
             draw = randomness.passing_generator(self._seed, BATCHES, task.client_id, task.round)
             for some in _in_stretches(passes(task, examples, self._training, draw)):
+                room.make_room_for(max(max(one.sizes) for one in some))
                 known = dense.train_pass(
                     room.model,
                     room.velocity,
@@ -120,18 +126,19 @@ class CompiledTrainer:
 
     def _inputs(self, client_id: str, examples: TensorExamples) -> dense.Matrix:
         x = examples.x.numpy()
-        x = x.reshape(len(x), -1)
+        if self._chain.flattens:
+            x = x.reshape(len(x), -1)
         width = int(self._layers[0, dense.INPUTS])
-        if x.dtype != np.float32 or x.shape[1] != width:
+        if x.dtype != np.float32 or x.shape != (len(x), width):
             raise SettingError(
-                f"inputs must be float32 of width {width} for kernel 'compiled'; "
-                f"client {client_id!r} has {x.dtype} of width {x.shape[1]}"
+                f"inputs must be float32 of shape (examples, {width}) for kernel 'compiled'; "
+                f"client {client_id!r} has {x.dtype} of shape {x.shape}"
             )
         return np.ascontiguousarray(x)
 
     def _targets(
         self, client_id: str, examples: TensorExamples
-    ) -> tuple[dense.Places, dense.Matrix]:
+    ) -> tuple[randomness.Places, dense.Matrix]:
         y = examples.y.numpy()
         if not self._squared_error:
             if y.dtype != np.int64 or y.ndim != 1:

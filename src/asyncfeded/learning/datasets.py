@@ -1,5 +1,6 @@
 """A client's examples as tensors in memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,13 @@ def _owned(tensor: Tensor) -> Tensor:
     """
     overlapping = tensor.ndim == 2 and tensor.stride(1) == 1 and tensor.stride(0) < tensor.shape[1]
     return tensor if overlapping else tensor.clone(memory_format=torch.contiguous_format)
+
+
+def data_of(datasets: Mapping[str, TensorExamples], client_id: str) -> TensorExamples:
+    """A client's examples; what making them raises is not taken for their absence."""
+    if client_id not in datasets:
+        raise SettingError(f"client {client_id!r} has no data")
+    return datasets[client_id]
 
 
 def join(parts: list[TensorExamples]) -> TensorExamples:

@@ -13,14 +13,15 @@ import scipy.linalg.cython_blas  # noqa: F401 - whose BLAS np.dot calls in compi
 
 from asyncfeded.core.kernels import compiled
 from asyncfeded.core.vectors import Vector
+from asyncfeded.learning.chain import Activation
+from asyncfeded.randomness import Places
 
 Matrix = npt.NDArray[np.float32]
-Places = npt.NDArray[np.int64]
 Table = npt.NDArray[np.int64]
 
 INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION = range(5)
 """The columns of the table of layers: widths, places in the vector (a bias at −1 is none), code."""
-NONE, RELU, TANH, SIGMOID = range(4)
+RELU, TANH, SIGMOID = map(int, (Activation.RELU, Activation.TANH, Activation.SIGMOID))
 
 
 @compiled

@@ -49,10 +49,10 @@ class _OneBlasThread:
 
     def __enter__(self) -> None:
         with self._lock:
-            self._users += 1
-            if self._users == 1:
+            if self._users == 0:
                 self._limit = _controller().limit(limits=1, user_api="blas")
                 self._limit.__enter__()
+            self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

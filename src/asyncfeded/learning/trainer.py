@@ -11,7 +11,7 @@ from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.learning.flat import FlatModule, split_like
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import BATCHES, LocalTraining, passes, split
@@ -62,9 +62,7 @@ class TorchTrainer:
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
-        examples = self._datasets.get(task.client_id)
-        if examples is None:
-            raise SettingError(f"client {task.client_id!r} has no data")
+        examples = data_of(self._datasets, task.client_id)
         with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
             self._flat.load(task.parameters)
             self._module.train()

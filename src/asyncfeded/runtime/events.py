@@ -33,6 +33,7 @@ class Received:
     base_version: int | None
     epochs: int | None
     receipt: Receipt
+    num_examples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from asyncfeded.core.messages import TrainTask
+from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import is_count
 from asyncfeded.core.vectors import Vector
@@ -84,10 +84,12 @@ def _handle(
         case Arriving(at, update):
             receipt = server.receive(update)
             number, base, epochs = map(_count, (update.round, update.version, update.epochs))
-            yield Received(at, number, base, epochs, receipt)
+            yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
+            # After a fault of protocol the client has the task that it had, and keeps its place.
+            chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
             for task in receipt.tasks:
-                successor = None if selection is None else selection.after(task.client_id)
-                if successor is None or successor == task.client_id:
+                successor = task.client_id if chooses is None else chooses.after(task.client_id)
+                if successor == task.client_id:
                     transport.send(task)
                 else:
                     yield _replace(server, transport, at, task, successor)
@@ -102,7 +104,7 @@ def _replace(
 ) -> Replaced:
     """Let another client work in the place of one, which may return later."""
     task = server.join(successor)  # first: a synchronous round must not find nobody at work
-    server.rest(unsent)
+    server.take_back(unsent)
     transport.send(task)
     return Replaced(seconds, unsent.client_id, successor, task.version, task.epochs)
 

@@ -93,13 +93,12 @@ class DeviceModel:
         self, client_id: str, round_number: int, epochs: int, num_bytes: int
     ) -> RoundTime:
         """Draw the time of one round; the same arguments always give the same time."""
-        try:
-            device = self.devices[client_id]
-        except KeyError:
+        if client_id not in self.devices:
             raise SettingError(
                 f"client {client_id!r} has no device; "
                 f"known are {', '.join(islice(self.devices, MOST_NAMES))}"
-            ) from None
+            )
+        device = self.devices[client_id]
         draw = randomness.passing_generator(self.seed, "device", client_id, round_number)
         download, upload = self._transfer_seconds(draw, num_bytes)
         compute = epochs * device.seconds_per_epoch * draw.lognormal(0.0, self.jitter)

@@ -37,6 +37,14 @@ def trained(train: Train, task: TrainTask) -> ClientUpdate:
     return update
 
 
+def trained_here(train: Train, task: TrainTask) -> ClientUpdate:
+    """Train a task in this process, with a failure named by its client and round."""
+    try:
+        return trained(train, task)
+    except Exception as error:
+        raise training_error(key_of(task), repr(error)) from error
+
+
 def training_error(key: Key, failure: str) -> TrainingError:
     """Name the client and the round of a failure; its first line says what, the rest how."""
     client_id, round_number = key

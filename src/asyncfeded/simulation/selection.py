@@ -20,9 +20,9 @@ class UniformSelection:
     """
 
     def __init__(self, names: Sequence[str], at_work: int, seed: int = 0) -> None:
-        require(
-            1 <= at_work <= len(names), "at_work", f"from 1 to {len(names)}, the clients", at_work
-        )
+        whole = isinstance(at_work, int)
+        limit = f"a whole number from 1 to {len(names)}, the clients"
+        require(whole and 1 <= at_work <= len(names), "at_work", limit, at_work)
         self._names = names
         self._at_work = at_work
         self._seed = seed

@@ -7,15 +7,16 @@ over, which matters where a round takes less than a millisecond.
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
 from queue import PriorityQueue
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.loop import Evaluation, Measure, Pending
-from asyncfeded.simulation.jobs import Key, key_of, measured, trained, training_error
+from asyncfeded.runtime.loop import Measure, Pending
+from asyncfeded.simulation.jobs import Key, key_of, measured, trained_here
 
 Outcome = TypeVar("Outcome")
 
@@ -25,7 +26,8 @@ class _Job(NamedTuple):
 
     due: float
     number: int
-    work: Callable[[], None] | None
+    make: Callable[[], object] | None
+    future: Future[Any]
 
 
 class ThreadPool:
@@ -47,7 +49,8 @@ class ThreadPool:
 
     def submit(self, task: TrainTask, due: float) -> None:
         """Queue a task by the time at which its result is due."""
-        self._updates[key_of(task)] = self._queue(due, lambda: self._trained(task))
+        make = partial(trained_here, self._train, task)
+        self._updates[key_of(task)] = self._queue(due, make)
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task; a failure is raised when it is due."""
@@ -55,42 +58,31 @@ class ThreadPool:
 
     def evaluate(self, parameters: Vector, seconds: float) -> Pending:
         """Queue an evaluation before all training that is due later."""
-        future: Future[Evaluation] = self._queue(
-            seconds, lambda: measured(self._measure, parameters)
-        )
-        return future.result
+        return self._queue(seconds, partial(measured, self._measure, parameters)).result
 
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
         for _ in self._threads:
-            self._jobs.put(_Job(float("-inf"), next(self._numbers), None))
+            self._queue(float("-inf"), None)
         for thread in self._threads:
             thread.join()
+        while not self._jobs.empty():
+            self._jobs.get().future.cancel()
 
-    def _queue(self, due: float, make: Callable[[], Outcome]) -> Future[Outcome]:
+    def _queue(self, due: float, make: Callable[[], Outcome] | None) -> Future[Outcome]:
         future: Future[Outcome] = Future()
-
-        def work() -> None:
-            try:
-                future.set_result(make())
-            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-                future.set_exception(error)
-
-        self._jobs.put(_Job(due, next(self._numbers), work))
+        self._jobs.put(_Job(due, next(self._numbers), make, future))
         return future
-
-    def _trained(self, task: TrainTask) -> ClientUpdate:
-        try:
-            return trained(self._train, task)
-        except Exception as error:
-            raise training_error(key_of(task), repr(error)) from error
 
     def _work(self) -> None:
         """Run a thread: carry out what is due first until told to end."""
         while True:
-            work = self._jobs.get().work
-            if work is None:
+            _, _, make, future = self._jobs.get()
+            if make is None:
                 return
-            work()
+            try:
+                future.set_result(make())
+            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+                future.set_exception(error)
             # Whoever waits for the next job must not keep the last one's version alive.
-            del work
+            del make, future

@@ -6,7 +6,7 @@ from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.loop import Measure, Pending
-from asyncfeded.simulation.jobs import key_of, measured, trained, training_error
+from asyncfeded.simulation.jobs import measured, trained_here
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.threads import ThreadPool
 
@@ -42,10 +42,7 @@ class InProcess:
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Train now."""
-        try:
-            return trained(self._train, task)
-        except Exception as error:
-            raise training_error(key_of(task), repr(error)) from error
+        return trained_here(self._train, task)
 
     def evaluate(self, parameters: Vector, seconds: float) -> Pending:  # noqa: ARG002
         """Measure when the result is asked for."""
