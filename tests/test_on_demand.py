@@ -1,7 +1,7 @@
 import pytest
 
 from asyncfeded.core.errors import SettingError
-from asyncfeded.learning.datasets import data_of
+from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 
 
@@ -20,16 +20,8 @@ def test_names_are_counted_and_not_stored() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "client-3",
-        "client--1",
-        "client-02",
-        "client-",
-        "3",
-        "Client-1",
-        "client-²",
-        "client-" + "9" * 5000,
-        1,
-        None,
+        *("client-3", "client--1", "client-02", "client-", "3", "Client-1", "client-²"),
+        *("client-" + "9" * 5000, 1, None),
     ],
 )
 def test_what_is_no_name_is_not_among_them(name: object) -> None:
@@ -82,7 +74,8 @@ def test_a_name_is_found_as_fast_in_a_list_of_many() -> None:
 
 
 def test_what_making_raises_is_not_taken_for_an_unknown_name() -> None:
-    things = OnDemand(ClientNames(2), lambda _: {}["age"])
+    columns: dict[str, TensorExamples] = {}
+    things = OnDemand(ClientNames(2), lambda _: columns["age"])
     with pytest.raises(SettingError, match="client 'client-2' has no data"):
         data_of(things, "client-2")
     with pytest.raises(KeyError, match="age"):

@@ -359,5 +359,5 @@ def test_a_guard_sees_the_version_that_a_client_started_from(rule: Rule[object])
 
 def test_a_version_given_as_numpy_s_number_leaves_a_lag_that_can_be_written() -> None:
     server = Server(vector(1, 2), rules.asyncfeded())
-    update = replace(answer(server.join("a"), [1, 0]), version=np.int64(1))
+    update = replace(answer(server.join("a"), [1, 0]), version=np.int64(1))  # type: ignore[arg-type]
     assert type(server.receive(update).lag) is int

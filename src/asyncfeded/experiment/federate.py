@@ -81,9 +81,10 @@ def federate(
     `at_work` says how many clients are at work at once, drawn by the seed; a `selection` of your
     own draws otherwise. Several threads may ask for data at once. The module is left as the run has
     trained it. Without `devices`, clients have log-normal speeds and as much work as data, and hang
-    between rounds with probability `suspension`. `correct` says which answers are right, given the module's output and the
-    targets; by default the class of the highest score. `kernel="compiled"` trains a small module,
-    a chain of fully connected layers, many times faster than torch and alike up to rounding.
+    between rounds with probability `suspension`. `correct` says which answers are right, given the
+    module's output and the targets; by default the class of the highest score. `kernel="compiled"`
+    trains a small module, a chain of fully connected layers, several times as fast as torch and
+    alike up to rounding.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training

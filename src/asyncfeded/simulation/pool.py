@@ -27,7 +27,6 @@ from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 from asyncfeded.simulation.jobs import Key, key_of, measured, trained, training_error
-from asyncfeded.simulation.memory import keep_freed_memory
 
 
 class _Order(NamedTuple):
@@ -195,7 +194,6 @@ def _work(
     """Run a worker: take an order, carry it out, report; until the parent ends it or has ended."""
     # Without this copy of the parent's end, its death shows as an end of file.
     queue_of_parent.close()
-    keep_freed_memory()
     # The parent decides what an interrupt from the keyboard means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with threadpool_limits(limits=1), suppress(EOFError, BrokenPipeError):

@@ -7,6 +7,7 @@ from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.loop import Measure, Pending
 from asyncfeded.simulation.jobs import measured, trained_here
+from asyncfeded.simulation.memory import keep_freed_memory
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.threads import ThreadPool
 
@@ -61,6 +62,7 @@ def make_workers(
 ) -> Workers:
     """Train and measure right here for one worker, in a pool for more."""
     require(workers >= 1, "workers", "at least 1", workers)
+    keep_freed_memory()  # processes that are forked from this one inherit it
     if workers == 1:
         return InProcess(train, measure)
     if kind == "threads":
