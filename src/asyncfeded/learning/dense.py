@@ -1,8 +1,9 @@
 """A pass of local training over a chain of fully connected layers, compiled.
 
 No Python runs between mini-batches, and the interpreter's lock is released. Matrix products are
-BLAS calls; what lies between them is one loop each. Everything lives in flat float32 vectors with
-torch's layout: a weight is (outputs, inputs), row by row.
+BLAS calls; what lies between them is one loop each. Parameters live in flat float32 vectors with
+torch's layout: a weight is (outputs, inputs), row by row. A mini-batch has an example per column,
+so that W · inputs and Wᵀ · error are the products that BLAS is fastest at for few examples.
 """
 
 import math
@@ -72,21 +73,21 @@ def train_pass(
 
 
 @compiled
-def _output(outputs: Vector, layers: Table, layer: int, rows: int) -> Matrix:
+def _output(outputs: Vector, layers: Table, layer: int, count: int) -> Matrix:
     """The output of the layer before `layer` for so many examples; of layer 0, its inputs."""
     begin = 0
     for index in range(layer):
-        begin += rows * layers[index, INPUTS]
+        begin += count * layers[index, INPUTS]
     width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
-    return outputs[begin : begin + rows * width].reshape(rows, width)
+    return outputs[begin : begin + count * width].reshape(width, count)
 
 
 @compiled
-def _error(errors: Vector, layers: Table, layer: int, rows: int) -> Matrix:
+def _error(errors: Vector, layers: Table, layer: int, count: int) -> Matrix:
     """Room for the error of what goes into `layer`; of the next one it lies apart."""
     width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
     begin = (layer % 2) * (errors.size // 2)
-    return errors[begin : begin + rows * width].reshape(rows, width)
+    return errors[begin : begin + count * width].reshape(width, count)
 
 
 @compiled
@@ -99,18 +100,20 @@ def _weight(vector: Vector, layer: Table) -> Matrix:
 @compiled
 def _forward(model: Vector, layers: Table, x: Matrix, batch: Places, outputs: Vector) -> None:
     inputs = _output(outputs, layers, 0, batch.size)
-    for row in range(batch.size):
-        inputs[row] = x[batch[row]]
+    for column in range(batch.size):
+        example = x[batch[column]]
+        for row in range(example.size):
+            inputs[row, column] = example[row]
     for index in range(layers.shape[0]):
         layer = layers[index]
         result = _output(outputs, layers, index + 1, batch.size)
-        np.dot(_output(outputs, layers, index, batch.size), _weight(model, layer).T, result)
+        np.dot(_weight(model, layer), _output(outputs, layers, index, batch.size), result)
         if layer[BIAS] >= 0:
             bias = model[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
-            for row in range(batch.size):
+            for row in range(bias.size):
                 values = result[row]
                 for column in range(values.size):
-                    values[column] += bias[column]
+                    values[column] += bias[row]
         _activate(result, layer[ACTIVATION])
 
 
@@ -131,25 +134,24 @@ def _activate(result: Matrix, activation: int) -> None:
 
 @compiled
 def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> bool:
-    """Scores ← (softmax(scores) − one-hot(label)) / rows; False if a label is out of range."""
-    rows, classes = scores.shape
-    share = np.float32(1) / np.float32(rows)
-    for row in range(rows):
-        label = labels[batch[row]]
+    """Scores ← (softmax(scores) − one-hot(label)) / count; False if a label is out of range."""
+    classes, count = scores.shape
+    share = np.float32(1) / np.float32(count)
+    for column in range(count):
+        label = labels[batch[column]]
         if label < 0 or label >= classes:
             return False
-        values = scores[row]
-        highest = values[0]
-        for column in range(1, classes):
-            highest = max(highest, values[column])
+        highest = scores[0, column]
+        for row in range(1, classes):
+            highest = max(highest, scores[row, column])
         total = np.float32(0)
-        for column in range(classes):
-            values[column] = math.exp(values[column] - highest)
-            total += values[column]
+        for row in range(classes):
+            scores[row, column] = math.exp(scores[row, column] - highest)
+            total += scores[row, column]
         scale = share / total
-        for column in range(classes):
-            values[column] *= scale
-        values[label] -= share
+        for row in range(classes):
+            scores[row, column] *= scale
+        scores[label, column] -= share
     return True
 
 
@@ -157,17 +159,17 @@ def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> bo
 def _squared_error_gradient(scores: Matrix, values: Matrix, batch: Places) -> None:
     """Scores ← 2 · (scores − values) / number of scores."""
     scale = np.float32(2) / np.float32(scores.size)
-    for row in range(batch.size):
-        target = values[batch[row]]
-        for column in range(target.size):
-            scores[row, column] = scale * (scores[row, column] - target[column])
+    for column in range(batch.size):
+        target = values[batch[column]]
+        for row in range(target.size):
+            scores[row, column] = scale * (scores[row, column] - target[row])
 
 
 @compiled
 def _backward(
     model: Vector,
     layers: Table,
-    rows: int,
+    count: int,
     outputs: Vector,
     error: Matrix,
     errors: Vector,
@@ -177,19 +179,20 @@ def _backward(
     for back in range(layers.shape[0]):
         index = layers.shape[0] - 1 - back
         layer = layers[index]
-        inputs = _output(outputs, layers, index, rows)
-        _derive(error, _output(outputs, layers, index + 1, rows), layer[ACTIVATION])
-        np.dot(error.T, inputs, _weight(gradient, layer))
+        inputs = _output(outputs, layers, index, count)
+        _derive(error, _output(outputs, layers, index + 1, count), layer[ACTIVATION])
+        np.dot(error, inputs.T, _weight(gradient, layer))
         if layer[BIAS] >= 0:
             bias = gradient[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
-            bias[:] = 0
-            for row in range(rows):
+            for row in range(bias.size):
                 values = error[row]
-                for column in range(values.size):
-                    bias[column] += values[column]
+                total = np.float32(0)
+                for column in range(count):
+                    total += values[column]
+                bias[row] = total
         if index > 0:
-            below = _error(errors, layers, index, rows)
-            np.dot(error, _weight(model, layer), below)
+            below = _error(errors, layers, index, count)
+            np.dot(_weight(model, layer).T, error, below)
             error = below
 
 
