@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import toy
-from asyncfeded import ClientUpdate, Server, TrainTask, rules
+from asyncfeded import ClientUpdate, Refusal, Server, TrainTask, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.runtime.events import Event, Joined, Received, Replaced
@@ -109,18 +109,29 @@ class Scripted:
         pass
 
 
+class SameThenOther:
+    """Chooses the client that has reported once, and another ever after."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def first(self) -> list[str]:
+        return ["a"]
+
+    def after(self, client_id: str) -> str:
+        self.asked += 1
+        return client_id if self.asked == 1 else "b"
+
+
 def test_a_duplicate_costs_nobody_their_place() -> None:
-    names = ["a", "b", "c"]
-    selection = UniformSelection(names, 1, seed=4)
-    (first,) = selection.first()
-    update = ClientUpdate(first, 1, vector(1), 1, 10, 0)
-    duplicate = [Arriving(float(at), update) for at in (1, 2)]
-    transport = Scripted([Joining(0.0, first), *duplicate])
-    server = Server(vector(0), rules.asyncfeded())
+    update = ClientUpdate("a", 1, vector(1), 1, 10, 0)
+    transport = Scripted([Joining(0.0, "a"), Arriving(1.0, update), Arriving(2.0, update)])
+    server, selection = Server(vector(0), rules.asyncfeded()), SameThenOther()
     events = list(run(server, transport, 3.0, selection=selection))
-    assert sum(isinstance(event, Replaced) for event in events) <= 1
-    assert len(server.clients) == 1
-    assert server.refused.total() == 1
+    assert server.refused == {Refusal.DUPLICATE: 1}
+    assert selection.asked == 1
+    assert server.clients == ("a",)
+    assert not any(isinstance(event, Replaced) for event in events)
 
 
 def test_a_synchronous_round_is_of_those_at_work() -> None:

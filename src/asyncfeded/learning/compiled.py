@@ -31,18 +31,18 @@ class _Room(threading.local):
 
     def __init__(self, parameters: int, widths: Sequence[int]) -> None:
         self._widths = widths
-        self._rows = 0
+        self._batch = 0
         self.model = np.zeros(parameters, dtype=np.float32)
         self.velocity = np.zeros_like(self.model)
         self.gradient = np.zeros_like(self.model)
         self.make_room_for(1)
 
-    def make_room_for(self, rows: int) -> None:
+    def make_room_for(self, batch: int) -> None:
         """Have memory for mini-batches of so many examples."""
-        if rows > self._rows:
-            self._rows = rows
-            self.outputs = np.zeros(rows * sum(self._widths), dtype=np.float32)
-            self.errors = np.zeros(2 * rows * max(self._widths), dtype=np.float32)
+        if batch > self._batch:
+            self._batch = batch
+            self.outputs = np.zeros(batch * sum(self._widths), dtype=np.float32)
+            self.errors = np.zeros(2 * batch * max(self._widths), dtype=np.float32)
 
 
 class CompiledTrainer:
