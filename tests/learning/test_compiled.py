@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from asyncfeded import LocalTraining, TrainTask, federate, rules
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.learning import compiled
-from asyncfeded.learning.chain import Activation, read_chain
+from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.dense import Activation
 from asyncfeded.learning.models import mlp
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.trainer import TorchTrainer

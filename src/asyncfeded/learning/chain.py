@@ -6,22 +6,13 @@ The module's own `forward` is traced, so a class of the user's counts as much as
 
 import operator
 from collections.abc import Callable, Mapping
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx, nn
 
 from asyncfeded.core.errors import SettingError
-
-
-class Activation(IntEnum):
-    """What is applied to the output of a layer."""
-
-    NONE = 0
-    RELU = 1
-    TANH = 2
-    SIGMOID = 3
+from asyncfeded.learning.dense import Activation
 
 
 class Layer(NamedTuple):

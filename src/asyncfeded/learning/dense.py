@@ -7,6 +7,7 @@ so that W · inputs and Wᵀ · error are the products that BLAS is fastest at f
 """
 
 import math
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ import scipy.linalg.cython_blas  # noqa: F401 - whose BLAS np.dot calls in compi
 
 from asyncfeded.core.kernels import compiled
 from asyncfeded.core.vectors import Vector
-from asyncfeded.learning.chain import Activation
 from asyncfeded.randomness import Places
 
 Matrix = npt.NDArray[np.float32]
@@ -22,6 +22,20 @@ Table = npt.NDArray[np.int64]
 
 INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION = range(5)
 """The columns of the table of layers: widths, places in the vector (a bias at −1 is none), code."""
+
+
+class Activation(IntEnum):
+    """What is applied to the output of a layer.
+
+    It stands here because compiled code that is kept on disk is made anew when this file changes.
+    """
+
+    NONE = 0
+    RELU = 1
+    TANH = 2
+    SIGMOID = 3
+
+
 RELU, TANH, SIGMOID = map(int, (Activation.RELU, Activation.TANH, Activation.SIGMOID))
 
 
