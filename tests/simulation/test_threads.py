@@ -39,10 +39,8 @@ def test_the_log_is_that_of_one_worker(rule: str) -> None:
 
 def test_what_is_due_first_is_trained_first() -> None:
     begun: list[str] = []
-    go = threading.Event()
 
     def train(task: TrainTask) -> ClientUpdate:
-        go.wait(10)
         begun.append(task.client_id)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
@@ -50,10 +48,31 @@ def test_what_is_due_first_is_trained_first() -> None:
         tasks = [TrainTask(name, 1, vector(1), 1) for name in ("first", "late", "soon", "later")]
         for task, due in zip(tasks, [0.0, 5.0, 1.0, 9.0], strict=True):
             pool.submit(task, due)
-        go.set()
         assert [pool.result(task).client_id for task in tasks] == [task.client_id for task in tasks]
-    # Only the one that a thread had taken already may come before what was due earlier.
     assert begun == ["first", "soon", "late", "later"]
+
+
+def test_who_waits_for_a_result_trains_meanwhile() -> None:
+    trained_by: dict[str, threading.Thread] = {}
+    taken, go = threading.Event(), threading.Event()
+
+    def train(task: TrainTask) -> ClientUpdate:
+        trained_by[task.client_id] = threading.current_thread()
+        if task.client_id == "long":
+            taken.set()
+            assert go.wait(10)
+        else:
+            go.set()
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    with closing(ThreadPool(train, 2)) as pool:
+        long, short = (TrainTask(name, 1, vector(1), 1) for name in ("long", "short"))
+        pool.submit(long, 0.0)
+        assert taken.wait(10)
+        pool.submit(short, 1.0)
+        assert pool.result(long).client_id == "long"
+    assert trained_by["short"] is threading.current_thread()
+    assert trained_by["long"] is not trained_by["short"]
 
 
 def test_training_that_raises_ends_the_run_with_the_client_s_name_and_no_thread() -> None:
@@ -93,7 +112,7 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
         go.wait(10)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
-    pool = ThreadPool(train, 1)
+    pool = ThreadPool(train, 2)
     tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(5)]
     for task in tasks:
         pool.submit(task, due=float(task.round))
@@ -110,14 +129,17 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
 
 
 def test_a_thread_that_waits_for_work_holds_nothing_of_the_last_task() -> None:
-    with closing(ThreadPool(toy.toy_train, 1)) as pool:
+    with closing(ThreadPool(toy.toy_train, 2)) as pool:
         parameters = toy.toy_initial()
         held = weakref.ref(parameters)
         task = TrainTask("client-0", 1, parameters, 1)
         pool.submit(task, 0.0)
+        deadline = time.monotonic() + 10
+        while not all(future.done() for future in pool._updates.values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
         pool.result(task)
         del task, parameters
-        deadline = time.monotonic() + 10
         while held() is not None and time.monotonic() < deadline:
             time.sleep(0.001)  # the thread may not have come back to the queue yet
         assert held() is None

@@ -26,23 +26,24 @@ NO_LABELS = np.empty(0, dtype=np.int64)
 NO_VALUES = np.empty((0, 0), dtype=np.float32)
 
 
-class _Room(threading.local):
+class _Rooms(threading.local):
     """Memory for the training of one round, per thread."""
 
     def __init__(self, parameters: int, widths: Sequence[int]) -> None:
         self._widths = widths
         self._batch = 0
-        self.model = np.zeros(parameters, dtype=np.float32)
-        self.velocity = np.zeros_like(self.model)
-        self.gradient = np.zeros_like(self.model)
-        self.make_room_for(1)
+        self._vectors = [np.zeros(parameters, dtype=np.float32) for _ in range(3)]
+        self._room = self.room_for(1)
 
-    def make_room_for(self, batch: int) -> None:
-        """Have memory for mini-batches of so many examples."""
+    def room_for(self, batch: int) -> dense.Room:
+        """Memory for mini-batches of so many examples."""
         if batch > self._batch:
             self._batch = batch
-            self.outputs = np.zeros(batch * sum(self._widths), dtype=np.float32)
-            self.errors = np.zeros(2 * batch * max(self._widths), dtype=np.float32)
+            outputs = np.zeros(batch * sum(self._widths), dtype=np.float32)
+            errors = np.zeros(3 * batch * max(self._widths), dtype=np.float32)
+            model, velocity, gradient = self._vectors
+            self._room = dense.Room(model, velocity, gradient, outputs, errors)
+        return self._room
 
 
 class CompiledTrainer:
@@ -73,24 +74,23 @@ class CompiledTrainer:
         self.schema = self._flat.schema
         self.initial = self._flat.collect().copy()
         widths = [int(self._layers[0, dense.INPUTS]), *map(int, self._layers[:, dense.OUTPUTS])]
-        self._room = _Room(self.schema.size, widths)
+        self._rooms = _Rooms(self.schema.size, widths)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
         examples = data_of(self._datasets, task.client_id)
         x = self._inputs(task.client_id, examples)
         labels, values = self._targets(task.client_id, examples)
-        room = self._room
-        np.copyto(room.model, task.parameters)
-        room.velocity.fill(0)
+        delta = np.empty_like(task.parameters)
+        is_first = True
         with one_blas_thread():
             draw = randomness.passing_generator(self._seed, BATCHES, task.client_id, task.round)
             for some in _in_stretches(passes(task, examples, self._training, draw)):
-                room.make_room_for(max(max(one.sizes) for one in some))
-                known = dense.train_pass(
-                    room.model,
-                    room.velocity,
+                known = dense.train_passes(
+                    self._rooms.room_for(max(max(one.sizes) for one in some)),
                     task.parameters,
+                    delta,
+                    is_first,
                     self._layers,
                     x,
                     labels,
@@ -102,10 +102,8 @@ class CompiledTrainer:
                     ),
                     self._training.momentum,
                     task.proximal_mu,
-                    room.gradient,
-                    room.outputs,
-                    room.errors,
                 )
+                is_first = False
                 if not known:
                     raise TrainingError(
                         f"labels must be from 0 to {self._layers[-1, dense.OUTPUTS] - 1}, "
@@ -114,7 +112,7 @@ class CompiledTrainer:
         return ClientUpdate(
             client_id=task.client_id,
             version=task.version,
-            delta=np.subtract(room.model, task.parameters),
+            delta=delta,
             num_examples=len(examples),
             epochs=task.epochs,
             round=task.round,

@@ -3,11 +3,13 @@
 No Python runs between mini-batches, and the interpreter's lock is released. Matrix products are
 BLAS calls; what lies between them is one loop each. Parameters live in flat float32 vectors with
 torch's layout: a weight is (outputs, inputs), row by row. A mini-batch has an example per column,
-so that W · inputs and Wᵀ · error are the products that BLAS is fastest at for few examples.
+so that W · inputs and Wᵀ · error are the products that BLAS is fastest at for few examples; for
+error · inputsᵀ the inputs are turned first, which is cheaper than a product with a turned matrix.
 """
 
 import math
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +38,29 @@ class Activation(IntEnum):
     SIGMOID = 3
 
 
+class Room(NamedTuple):
+    """Memory for the training of one round.
+
+    The first three are as long as the model; `outputs` has room for a mini-batch's inputs and all
+    layers' outputs, `errors` for three of the widest.
+    """
+
+    model: Vector
+    velocity: Vector
+    gradient: Vector
+    outputs: Vector
+    errors: Vector
+
+
 RELU, TANH, SIGMOID = map(int, (Activation.RELU, Activation.TANH, Activation.SIGMOID))
 
 
 @compiled
-def train_pass(
-    model: Vector,
-    velocity: Vector,
+def train_passes(
+    room: Room,
     start: Vector,
+    delta: Vector,
+    is_first: bool,
     layers: Table,
     x: Matrix,
     labels: Places,
@@ -53,16 +70,19 @@ def train_pass(
     rates: Vector,
     momentum: float,
     proximal_mu: float,
-    gradient: Vector,
-    outputs: Vector,
-    errors: Vector,
 ) -> bool:
     """Momentum SGD over mini-batches of these sizes: v ← m·v + ∇f(x) + μ·(x − x_start).
 
     Cross-entropy against `labels`, or the mean squared error against `values` if these have
-    columns. `outputs` has room for a mini-batch's inputs and all layers' outputs, `errors` for
-    two of the widest. Returns False, having stopped, if a label is not one of the classes.
+    columns. The first passes of a round begin at `start` without velocity, later ones go on from
+    what is in the room. Leaves in `delta` the way from the start, and returns True; or False,
+    having stopped, if a label is not one of the classes.
     """
+    model, velocity, gradient = room.model, room.velocity, room.gradient
+    outputs, errors = room.outputs, room.errors
+    if is_first:
+        model[:] = start
+        velocity[:] = 0
     factor, pull = np.float32(momentum), np.float32(proximal_mu)
     first = 0
     for step in range(sizes.size):
@@ -83,6 +103,8 @@ def train_pass(
         for index in range(model.size):
             velocity[index] = factor * velocity[index] + gradient[index]
             model[index] -= rate * velocity[index]
+    for index in range(model.size):
+        delta[index] = model[index] - start[index]
     return True
 
 
@@ -100,8 +122,20 @@ def _output(outputs: Vector, layers: Table, layer: int, count: int) -> Matrix:
 def _error(errors: Vector, layers: Table, layer: int, count: int) -> Matrix:
     """Room for the error of what goes into `layer`; of the next one it lies apart."""
     width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
-    begin = (layer % 2) * (errors.size // 2)
+    begin = (layer % 2) * (errors.size // 3)
     return errors[begin : begin + count * width].reshape(width, count)
+
+
+@compiled
+def _turned(errors: Vector, inputs: Matrix) -> Matrix:
+    """A copy with an example per row, in the last part of the room for errors."""
+    width, count = inputs.shape
+    begin = 2 * (errors.size // 3)
+    rows = errors[begin : begin + count * width].reshape(count, width)
+    for row in range(width):
+        for column in range(count):
+            rows[column, row] = inputs[row, column]
+    return rows
 
 
 @compiled
@@ -195,7 +229,7 @@ def _backward(
         layer = layers[index]
         inputs = _output(outputs, layers, index, count)
         _derive(error, _output(outputs, layers, index + 1, count), layer[ACTIVATION])
-        np.dot(error, inputs.T, _weight(gradient, layer))
+        np.dot(error, _turned(errors, inputs), _weight(gradient, layer))
         if layer[BIAS] >= 0:
             bias = gradient[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
             for row in range(bias.size):

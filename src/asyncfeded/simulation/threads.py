@@ -1,7 +1,8 @@
 """Training ahead of time in threads, for training that releases the interpreter's lock.
 
 Nothing is copied between processes and nothing is forked: a task costs a few microseconds to hand
-over, which matters where a round takes less than a millisecond.
+over, which matters where a round takes less than a millisecond. Who waits for a result trains
+meanwhile, so that there are as many threads as workers and none takes a core from another.
 """
 
 import threading
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from itertools import count
-from queue import PriorityQueue
+from queue import Empty, PriorityQueue
 from typing import Any, NamedTuple, TypeVar
 
 from asyncfeded.core.errors import require
@@ -31,7 +32,10 @@ class _Job(NamedTuple):
 
 
 class ThreadPool:
-    """Trains ahead of time on `workers` threads, the task that is due first before others."""
+    """Trains ahead of time on `workers` threads, the task that is due first before others.
+
+    The thread that asks for results is one of them.
+    """
 
     def __init__(self, train: Train, workers: int, measure: Measure | None = None) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
@@ -42,7 +46,7 @@ class ThreadPool:
         self._updates: dict[Key, Future[ClientUpdate]] = {}
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
-            for index in range(workers)
+            for index in range(1, workers)
         ]
         for thread in self._threads:
             thread.start()
@@ -54,11 +58,12 @@ class ThreadPool:
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task; a failure is raised when it is due."""
-        return self._updates.pop(key_of(task)).result()
+        return self._await(self._updates.pop(key_of(task)))
 
     def evaluate(self, parameters: Vector, seconds: float) -> Pending:
         """Queue an evaluation before all training that is due later."""
-        return self._queue(seconds, partial(measured, self._measure, parameters)).result
+        future = self._queue(seconds, partial(measured, self._measure, parameters))
+        return partial(self._await, future)
 
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
@@ -74,15 +79,31 @@ class ThreadPool:
         self._jobs.put(_Job(due, next(self._numbers), make, future))
         return future
 
+    def _await(self, future: Future[Outcome]) -> Outcome:
+        """Carry out what is due first until this is done, or is all that is left."""
+        while not future.done():
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+            _carry_out(job)
+        return future.result()
+
     def _work(self) -> None:
         """Run a thread: carry out what is due first until told to end."""
-        while True:
-            _, _, make, future = self._jobs.get()
-            if make is None:
-                return
-            try:
-                future.set_result(make())
-            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-                future.set_exception(error)
-            # Whoever waits for the next job must not keep the last one's version alive.
-            del make, future
+        while _carry_out(self._jobs.get()):
+            pass
+
+
+def _carry_out(job: _Job) -> bool:
+    """Do it, and let who asked for it know; False if it was the word to end."""
+    if job.make is None:
+        return False
+    try:
+        job.future.set_result(job.make())
+    except Exception as error:  # noqa: BLE001 - raised where the result is asked for
+        job.future.set_exception(error)
+    except BaseException as error:
+        job.future.set_exception(error)
+        raise
+    return True
