@@ -1,8 +1,7 @@
 """The server's loops over parameters, compiled.
 
-Each is one pass over memory. Those that work on some blocks release the interpreter's lock, so that
-threads can share a long vector; those that do all at once keep it, because to get it back from
-threads that train can take longer than a short vector. A sum is taken by blocks of fixed
+Each is one pass over memory, without the interpreter's lock, so that threads can share a long
+vector and train beside it. A sum is taken by blocks of fixed
 size, in a block by lanes (element i goes to lane i mod LANES) and then over the lanes in order, all
 in float64. Nothing is left to the compiler to reorder, so a sum has the same bits on every machine
 and for any number of threads; and as lanes do not wait for each other, they fill a processor's
@@ -32,19 +31,10 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called; it releases the interpreter's lock."""
-    return _compiled(function, nogil=True)
-
-
-def compiled_keeping_lock(function: Function) -> Function:
-    """Compile a function when it is first called; it keeps the interpreter's lock."""
-    return _compiled(function, nogil=False)
-
-
-def _compiled(function: Function, nogil: bool) -> Function:
     try:
-        return cast(Function, numba.njit(nogil=nogil, cache=True)(function))
+        return cast(Function, numba.njit(nogil=True, cache=True)(function))
     except RuntimeError:  # no folder for the compiled code can be written
-        return cast(Function, numba.njit(nogil=nogil)(function))
+        return cast(Function, numba.njit(nogil=True)(function))
 
 
 @compiled
@@ -115,7 +105,7 @@ def in_order(sums: Sums) -> tuple[float, float]:
     return total, total_apart
 
 
-@compiled_keeping_lock
+@compiled
 def squares(vector: Vector) -> float:
     """Σ vector², all blocks at once."""
     sums = np.empty((number_of_blocks(vector.size), 2))
@@ -123,7 +113,7 @@ def squares(vector: Vector) -> float:
     return in_order(sums)[0]
 
 
-@compiled_keeping_lock
+@compiled
 def squares_and_apart(vector: Vector, left: Vector, right: Vector) -> tuple[float, float]:
     """Σ vector² and Σ (left − right)², all blocks at once."""
     sums = np.empty((number_of_blocks(vector.size), 2))
@@ -147,7 +137,7 @@ def block_step(
     return not broken
 
 
-@compiled_keeping_lock
+@compiled
 def step(start: Vector, scale: float, direction: Vector, out: Vector) -> bool:
     """Out ← start + scale · direction in float32; whether all of it is finite."""
     return block_step(start, scale, direction, out, 0, number_of_blocks(out.size))

@@ -95,11 +95,7 @@ class CompiledTrainer:
                     x,
                     labels,
                     values,
-                    np.concatenate([one.places for one in some]),
-                    np.concatenate([one.sizes for one in some]),
-                    np.repeat([one.rate for one in some], [len(one.sizes) for one in some]).astype(
-                        np.float32
-                    ),
+                    *_visits(some),
                     self._training.momentum,
                     task.proximal_mu,
                 )
@@ -166,6 +162,14 @@ def _in_stretches(all_passes: Iterator[Pass]) -> Iterator[list[Pass]]:
             some, visits = [], 0
     if some:
         yield some
+
+
+def _visits(some: list[Pass]) -> tuple[randomness.Places, randomness.Places, Vector]:
+    """The places visited, the sizes of the mini-batches and their rates, one pass after another."""
+    rates = [one.rate for one in some for _ in one.sizes]
+    sizes = [size for one in some for size in one.sizes]
+    places = some[0].places if len(some) == 1 else np.concatenate([one.places for one in some])
+    return places, np.array(sizes), np.array(rates, dtype=np.float32)
 
 
 def _is_squared_error(loss: Loss) -> bool:

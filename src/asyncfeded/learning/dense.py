@@ -4,7 +4,8 @@ No Python runs between mini-batches, and the interpreter's lock is released. Mat
 BLAS calls; what lies between them is one loop each. Parameters live in flat float32 vectors with
 torch's layout: a weight is (outputs, inputs), row by row. A mini-batch has an example per column,
 so that W · inputs and Wᵀ · error are the products that BLAS is fastest at for few examples; for
-error · inputsᵀ the inputs are turned first, which is cheaper than a product with a turned matrix.
+error · inputsᵀ the inputs are turned first, which for wide layers is cheaper than a product with a
+turned matrix.
 """
 
 import math
@@ -24,6 +25,10 @@ Table = npt.NDArray[np.int64]
 
 INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION = range(5)
 """The columns of the table of layers: widths, places in the vector (a bias at −1 is none), code."""
+
+
+WORTH_TURNING = 32
+"""From how many outputs a product gains more than it takes to turn the layer's inputs."""
 
 
 class Activation(IntEnum):
@@ -229,7 +234,10 @@ def _backward(
         layer = layers[index]
         inputs = _output(outputs, layers, index, count)
         _derive(error, _output(outputs, layers, index + 1, count), layer[ACTIVATION])
-        np.dot(error, _turned(errors, inputs), _weight(gradient, layer))
+        if layer[OUTPUTS] < WORTH_TURNING:
+            np.dot(error, inputs.T, _weight(gradient, layer))
+        else:
+            np.dot(error, _turned(errors, inputs), _weight(gradient, layer))
         if layer[BIAS] >= 0:
             bias = gradient[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
             for row in range(bias.size):
