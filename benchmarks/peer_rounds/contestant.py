@@ -37,7 +37,11 @@ class Slot(NamedTuple):
 
 @dataclass
 class Contestant:
-    """A long-living process in a session of its own, which idles until it is told to go."""
+    """A long-living process in a session of its own, stopped until it is told to go.
+
+    Some tools have processes that wake up many times a second even when there is nothing to do;
+    while they are stopped, they take nothing from whoever's turn it is.
+    """
 
     name: str
     process: subprocess.Popen[str]
@@ -71,24 +75,31 @@ class Contestant:
         if "unavailable" in answer:
             raise UnavailableError(answer["unavailable"])
         self.rate, self.note = answer["ready"]["rate"], answer["ready"]["note"]
+        self._signal(signal.SIGSTOP)
 
     def go(self, seconds: float) -> None:
         """Let it work for about so long, by its speed so far."""
         count = max(1, round(self.rate * seconds))
         assert self.process.stdin is not None
+        self._signal(signal.SIGCONT)
         with suppress(BrokenPipeError):  # the answer will say why
             self.process.stdin.write(f"go {count}\n")
         slot = Slot(**self._answer(SLOT_SECONDS))
+        self._signal(signal.SIGSTOP)
         self.rate = slot.rate
         self.slots.append(slot)
 
     def end(self) -> None:
         """Ask it to end, and end it and all that it has started if it does not."""
+        self._signal(signal.SIGCONT)
         with suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self.process.communicate("quit\n", timeout=END_SECONDS)
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self.process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
 
     def _answer(self, seconds: float) -> dict[str, Any]:
         assert self.process.stdout is not None
