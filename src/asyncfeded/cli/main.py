@@ -9,6 +9,7 @@ import click
 
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
+from asyncfeded.cli.paper import paper
 from asyncfeded.cli.progress import RunProgress, make_console, say
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
@@ -40,11 +41,13 @@ def cli() -> None:
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
     asyncfeded compare --seconds 60                    the five rules of the paper
+    asyncfeded paper --workers 2                       the paper's figures and tables
     asyncfeded data list                               the data sets that are there
     """
 
 
 cli.add_command(data)
+cli.add_command(paper)
 
 
 @cli.command(cls=GroupedCommand)

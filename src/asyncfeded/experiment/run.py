@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,9 +55,7 @@ def run_experiment(
     rule = task_rule(task, settings)
     training = _training(task, settings)
     data = load_data(settings) if data is None else data
-    widths = settings.widths or task.widths
-    module = _initial_module(task, widths, settings.seed)
-    kernel = kernel_of(module, settings)
+    module = _initial_module(task, settings.widths or task.widths, settings.seed)
     result = federate(
         module,
         each(data.train, as_tensors, KEPT_DATASETS),
@@ -66,7 +65,7 @@ def run_experiment(
         seed=settings.seed,
         workers=settings.workers,
         at_work=settings.at_work,
-        kernel=kernel,
+        kernel=kernel_of(module, settings),
         training=training,
         devices=_devices(task, settings, data),
         memberships=settings.memberships,
@@ -76,15 +75,7 @@ def run_experiment(
         evaluate_every=settings.evaluate_every,
         log=None if settings.out is None else settings.out / "events.jsonl",
         on_event=on_event,
-        settings={
-            **settings.model_dump(mode="json"),
-            **asdict(training),
-            "widths": list(widths),
-            "devices": _profile(task, settings),
-            "kernel": kernel,
-            "data_sha256": data.sha256,
-            "hyperparameters": dict(rule.settings),
-        },
+        settings=resolved(settings, data),
     )
     for name, client in result.clients.items():
         client.source = data.sources.get(name, "")
@@ -92,6 +83,21 @@ def run_experiment(
     if settings.out is not None:
         result.write(settings.out, f"{task.title}, {rule.name}, P = {settings.suspension:g}")
     return result
+
+
+def resolved(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
+    """The settings of a run with the task's own values in the places that were left open."""
+    task = find_task(settings.task)
+    widths = settings.widths or task.widths
+    return {
+        **settings.model_dump(mode="json"),
+        **asdict(_training(task, settings)),
+        "widths": list(widths),
+        "devices": _profile(task, settings),
+        "kernel": kernel_of(_shapes(task, widths), settings),
+        "data_sha256": data.sha256,
+        "hyperparameters": dict(task_rule(task, settings).settings),
+    }
 
 
 def check(settings: RunSettings) -> None:
@@ -102,8 +108,7 @@ def check(settings: RunSettings) -> None:
     _training(task, settings)
     _profile(task, settings)
     widths = settings.widths or task.widths
-    with torch.device("meta"):  # counts without taking memory
-        module = task.make_module(widths)
+    module = _shapes(task, widths)
     kernel_of(module, settings)
     count = sum(parameter.numel() for parameter in module.parameters())
     if count > MOST_PARAMETERS:
@@ -138,6 +143,12 @@ def task_rule(task: Task, settings: RunSettings) -> AnyRule:
 def _initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
     """The task's model, with initial weights that depend on the seed alone."""
     with reproducible(randomness.key(seed, "initial-model")):
+        return task.make_module(widths)
+
+
+def _shapes(task: Task, widths: Widths) -> nn.Module:
+    """The task's model without memory for its parameters."""
+    with torch.device("meta"):
         return task.make_module(widths)
 
 

@@ -1,0 +1,1 @@
+"""The paper's whole evaluation: its figures and tables, beside the authors' own numbers."""

@@ -1,0 +1,172 @@
+"""The evaluation from its plan to its report: which runs, and what is written of them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from asyncfeded.core.errors import FileError
+from asyncfeded.experiment.paper import figures, griewank, words
+from asyncfeded.experiment.paper.plan import (
+    USUAL_SUSPENSION,
+    Plan,
+    cells_of_constant_epochs,
+    cells_of_study,
+    cells_over_time,
+    figure_of,
+    runs_of,
+)
+from asyncfeded.experiment.paper.results import (
+    CellFigures,
+    Records,
+    authors_contests,
+    figures_of,
+    find_records,
+    our_contests,
+    write_rows,
+    write_runs,
+)
+from asyncfeded.experiment.paper.sweeps import SWEEPS, SweepStudy
+from asyncfeded.experiment.paper.work import Kind, Laboratory, OnProgress, Unit, data_for
+from asyncfeded.experiment.run import check
+from asyncfeded.report.charts import Chart, save
+from asyncfeded.report.page import Section, write_page
+from asyncfeded.store.runs import RunStore
+
+
+class Evaluation:
+    """The paper's evaluation in a folder: a store of runs, figures, tables and the report."""
+
+    def __init__(self, plan: Plan, folder: Path, workers: int, command: str) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._command = command
+        for part in ("figures", "tables"):
+            try:
+                (folder / part).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                reason = error.strerror
+                raise FileError(f"out {str(folder)!r} cannot be written: {reason}") from None
+        self._laboratory = Laboratory(RunStore(folder / "store"), workers)
+        self._cells = [
+            *cells_over_time(plan),
+            *cells_of_constant_epochs(plan),
+            *cells_of_study(plan),
+        ]
+        for settings in {run.task: run for run in runs_of(plan, self._cells)}.values():
+            check(settings)
+            data_for(settings)  # data that are not there are missed before anything is begun
+        self._sweeps = {
+            (table, task): SweepStudy(folder, plan, table, task)
+            for table in plan.tables
+            for task in plan.tasks
+        }
+
+    def run(self, on_progress: OnProgress) -> None:
+        """Make the runs that are not there yet."""
+        runs = [Unit(settings) for settings in runs_of(self._plan, self._cells)]
+        self._laboratory.carry_out(self._units(runs), self._kinds(runs), on_progress)
+
+    def _units(self, runs: Sequence[Unit]) -> Iterator[Unit]:
+        yield from runs
+        for study in self._sweeps.values():
+            yield from study.units()
+
+    def _kinds(self, runs: Sequence[Unit]) -> list[Kind]:
+        return [
+            *(unit.kind for unit in runs),
+            *(kind for study in self._sweeps.values() for kind in study.kinds_left()),
+        ]
+
+    def write(self) -> Path:
+        """Write figures, tables and the report from what is in the store; return the report."""
+        records = find_records(self._plan, self._cells, self._laboratory)
+        found = figures_of(records)
+        sections = [
+            *self._headline(found),
+            *self._figures(records, found),
+            *self._study(records),
+            *self._tables(),
+        ]
+        swept = [run for study in self._sweeps.values() for run in study.records(self._laboratory)]
+        every = [run for runs in records.values() for run in runs]
+        write_runs(self._folder / "results.csv", [*every, *swept])
+        path = self._folder / "report.html"
+        lead = words.lead(self._plan, len({run.key for run in [*every, *swept]}))
+        write_page(path, "AsyncFedED: the paper's evaluation, reproduced", lead, sections)
+        return path
+
+    def _headline(self, found: Sequence[CellFigures]) -> Iterator[Section]:
+        if not found:
+            return
+        write_rows(self._folder / "tables" / "cells.csv", words.cell_rows(found))
+        yield words.first_places(our_contests(found), authors_contests(), self._command)
+        yield words.robustness(found)
+        yield words.differences(found)
+
+    def _figures(self, records: Records, found: Sequence[CellFigures]) -> Iterator[Section]:
+        plan = self._plan
+        if 1 in plan.figures:
+            shown = griewank.examples()
+            yield self._drawn(
+                "figure-1", "Figure 1", griewank.chart(shown), words.about_griewank(shown)
+            )
+        charts: list[tuple[int, str, Chart | None, Sequence[str]]] = []
+        if 2 in plan.figures:
+            title = f"Figure 2. Accuracy over time, P = {USUAL_SUSPENSION:g}"
+            chart = figures.over_time(records, plan, USUAL_SUSPENSION, title)
+            charts.append((2, "figure-2", chart, [words.ABOUT_CURVES]))
+        if 3 in plan.figures:
+            chart = figures.over_suspension(found, plan)
+            charts.append((3, "figure-3", chart, [words.ABOUT_SUSPENSION]))
+        if 4 in plan.figures:
+            chart = figures.constant_epochs(records, plan)
+            charts.append((4, "figure-4", chart, words.about_epochs(records, plan)))
+            charts.append((4, "figure-4-steering", figures.steering(records, plan), []))
+        for suspension in plan.shown_suspensions():
+            number = figure_of(suspension)
+            if number in plan.figures and number is not None:
+                title = f"Figure {number}. Accuracy over time, P = {suspension:g}"
+                chart = figures.over_time(records, plan, suspension, title)
+                charts.append((number, f"figure-{number}", chart, []))
+        for number, name, chart, paragraphs in charts:
+            if chart is not None:
+                steered = name.endswith("steering")
+                title = "K and staleness of each client" if steered else f"Figure {number}"
+                yield self._drawn(name, title, chart, paragraphs)
+
+    def _drawn(
+        self, name: str, title: str, chart: Chart, paragraphs: Sequence[str] = ()
+    ) -> Section:
+        """Draw a chart to its files, and put it into the report."""
+        path = self._folder / "figures" / name
+        save(chart, path)
+        write_rows(
+            path.with_suffix(".csv"),
+            [
+                {"panel": panel.title, "line": line.name, "x": x, "y": "" if y is None else y}
+                for panel in chart.panels
+                for line in panel.lines
+                for x, y in zip(line.x, line.y, strict=True)
+            ],
+        )
+        return Section(
+            name,
+            title,
+            [chart.title, *paragraphs],
+            chart=chart,
+            image=path.with_suffix(".png"),
+            files=[f"figures/{name}{suffix}" for suffix in (".png", ".svg", ".csv")],
+        )
+
+    def _study(self, records: Records) -> Iterator[Section]:
+        section = words.study(records, self._plan)
+        if section is not None:
+            yield section
+
+    def _tables(self) -> Iterator[Section]:
+        for table in self._plan.tables:
+            rankings = {task: self._sweeps[table, task].ranking() for task in self._plan.tasks}
+            rankings = {task: rows for task, rows in rankings.items() if rows}
+            if rankings:
+                section, rows = words.sweep(table, SWEEPS[table], rankings)
+                write_rows(self._folder / "tables" / f"table-{table}.csv", rows)
+                yield section

@@ -1,0 +1,173 @@
+"""The paper's figures as charts, from the runs that there are."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from asyncfeded.experiment.compare import Spread
+from asyncfeded.experiment.paper.plan import (
+    CONSTANT_EPOCHS,
+    USUAL_SUSPENSION,
+    Cell,
+    Plan,
+    cells_of_constant_epochs,
+)
+from asyncfeded.experiment.paper.record import STEERING_BINS, Record
+from asyncfeded.experiment.paper.results import CellFigures, Records
+from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+from asyncfeded.report.charts import Chart, Line, Panel
+from asyncfeded.report.plots import COLOURS, smoothed
+
+RULE_COLOURS = dict(zip(PAPER_RULES, COLOURS, strict=False))
+CLIENT_COLOURS = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"),
+    *("#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"),
+)
+DIGITS = 4
+TIME = "virtual time (s)"
+ACCURACY = "test accuracy"
+
+
+def over_time(records: Records, plan: Plan, suspension: float, title: str) -> Chart | None:
+    """Figures 2 and 5 to 14: accuracy over time at one P, a panel per task."""
+    panels = []
+    for task in plan.tasks:
+        lines = [
+            _course(rule, records[cell], RULE_COLOURS[rule])
+            for rule in PAPER_RULES
+            if (cell := Cell(task, rule, suspension)) in records
+        ]
+        if lines:
+            panels.append(Panel(find_task(task).title, TIME, ACCURACY, lines, as_percent=True))
+    return Chart(title, panels) if panels else None
+
+
+def over_suspension(figures: Sequence[CellFigures], plan: Plan) -> Chart | None:
+    """Figure 3: maximum accuracy, and time to 90 % of it, over P; dashed the authors'."""
+    panels = [
+        *_suspension_panels(figures, plan, "maximum accuracy", _max_accuracies, as_percent=True),
+        *_suspension_panels(figures, plan, "s to 90 % of maximum", _t90s, as_percent=False),
+    ]
+    if not panels:
+        return None
+    title = "Figure 3. Maximum accuracy, and time to 90 % of it, over P (dashed: the authors')"
+    return Chart(title, panels, columns=len(panels) // 2)
+
+
+Pair = tuple[Spread, Spread | None]
+
+
+def _max_accuracies(cell: CellFigures) -> Pair:
+    return cell.max_accuracy, None if cell.authors is None else cell.authors.max_accuracy
+
+
+def _t90s(cell: CellFigures) -> Pair:
+    return cell.t90_seconds, None if cell.authors is None else cell.authors.t90_seconds
+
+
+def _suspension_panels(
+    figures: Sequence[CellFigures],
+    plan: Plan,
+    label: str,
+    quantity: Callable[[CellFigures], Pair],
+    as_percent: bool,
+) -> list[Panel]:
+    panels = []
+    for task in plan.tasks:
+        lines = []
+        for rule in PAPER_RULES:
+            cells = sorted(
+                (f for f in figures if f.task == task and f.rule == rule),
+                key=lambda f: f.suspension,
+            )
+            if not cells:
+                continue
+            colour = RULE_COLOURS[rule]
+            xs = [cell.suspension for cell in cells]
+            ours, theirs = zip(*map(quantity, cells), strict=True)
+            lines.append(
+                Line(
+                    rule,
+                    xs,
+                    [value.mean for value in ours],
+                    colour,
+                    low=[value.mean - value.sd for value in ours],
+                    high=[value.mean + value.sd for value in ours],
+                    marked=True,
+                )
+            )
+            known = [(x, value.mean) for x, value in zip(xs, theirs, strict=True) if value]
+            if known:
+                x, y = zip(*known, strict=True)
+                lines.append(Line(f"{rule}, authors", x, y, colour, dashed=True))
+        if lines:
+            panels.append(Panel(find_task(task).title, "P", label, lines, as_percent=as_percent))
+    return panels
+
+
+def constant_epochs(records: Records, plan: Plan) -> Chart | None:
+    """Figure 4: adaptive K beside constant ones."""
+    names: dict[int | None, str] = {None: "adaptive K"}
+    names |= {k: f"K = {k}" for k in CONSTANT_EPOCHS}
+    colours = dict(zip(names, COLOURS, strict=False))
+    panels = []
+    for task in plan.tasks:
+        cells = [cell for cell in cells_of_constant_epochs(plan) if cell.task == task]
+        lines = [
+            _course(names[cell.epochs], records[cell], colours[cell.epochs])
+            for cell in cells
+            if cell in records
+        ]
+        if lines:
+            panels.append(Panel(find_task(task).title, TIME, ACCURACY, lines, as_percent=True))
+    title = f"Figure 4. AsyncFedED with adaptive and constant K, P = {USUAL_SUSPENSION:g}"
+    return Chart(title, panels) if panels else None
+
+
+def steering(records: Records, plan: Plan) -> Chart | None:
+    """What the paper lacks: K and staleness of each client over time, of the first seed."""
+    panels = []
+    for quantity, label, logarithmic in (
+        ("epochs", "K", False),
+        ("staleness", "staleness γ", True),
+    ):
+        for task in plan.tasks:
+            runs = records.get(Cell(task, "asyncfeded", USUAL_SUSPENSION))
+            if not runs:
+                continue
+            lines = [
+                Line(client, _middles(runs[0]), values[quantity], colour)
+                for (client, values), colour in zip(
+                    runs[0].steering.items(), CLIENT_COLOURS, strict=False
+                )
+            ]
+            title = f"{find_task(task).title}: {label} of each client"
+            panels.append(Panel(title, TIME, label, lines, logarithmic=logarithmic))
+    if not panels:
+        return None
+    title = f"K and staleness of each client under AsyncFedED, P = {USUAL_SUSPENSION:g}, seed 0"
+    return Chart(title, panels, columns=len(panels) // 2)
+
+
+def _middles(record: Record) -> list[float]:
+    seconds = float(record.settings["seconds"])
+    return [round((part + 0.5) * seconds / STEERING_BINS, DIGITS) for part in range(STEERING_BINS)]
+
+
+def _course(name: str, runs: Sequence[Record], colour: str) -> Line:
+    """The mean over seeds, each run smoothed over five evaluations, and one deviation each way."""
+    smooth = np.array([smoothed(np.array(run.accuracy), 5) for run in runs])
+    mean, deviation = smooth.mean(axis=0), smooth.std(axis=0)
+    banded = len(runs) > 1
+    return Line(
+        name,
+        runs[0].seconds,
+        _rounded(mean),
+        colour,
+        low=_rounded(mean - deviation) if banded else None,
+        high=_rounded(mean + deviation) if banded else None,
+    )
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(value), DIGITS) for value in values]

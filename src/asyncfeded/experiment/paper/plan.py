@@ -1,0 +1,186 @@
+"""What the paper shows, and which runs each figure and table is made from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Literal
+
+from asyncfeded.core.errors import SettingError
+from asyncfeded.experiment.settings import RunSettings, run_settings
+from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+
+Scale = Literal["quick", "full"]
+
+TASKS = ("synthetic-1-1", "femnist", "shakespeare")
+SUSPENSIONS = tuple(tenth / 10 for tenth in range(10))
+"""P of Figures 5 to 14, one figure each."""
+FIGURES = tuple(range(1, 15))
+TABLES = (1, 2, 3, 4)
+USUAL_SUSPENSION = 0.1
+"""P of Figures 2 and 4, and of the sweeps."""
+CONSTANT_EPOCHS = (5, 10, 15, 20)
+
+QUICK_SECONDS = {"synthetic-1-1": 300.0, "femnist": 60.0, "shakespeare": 120.0}
+FULL_SECONDS = 300.0
+QUICK_SUSPENSIONS = (0.0, 0.1, 0.5, 0.9)
+FULL_SEEDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which part of the evaluation is made, and how thoroughly.
+
+    `seconds`, `seeds` and `suspensions` that were not given follow from the scale.
+    """
+
+    scale: Scale = "quick"
+    tasks: tuple[str, ...] = TASKS
+    figures: tuple[int, ...] = FIGURES
+    tables: tuple[int, ...] = TABLES
+    seeds: int | None = None
+    seconds: float | None = None
+    suspensions: tuple[float, ...] = ()
+    study: bool = True
+    data_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, given, known in (
+            ("figure", self.figures, FIGURES),
+            ("table", self.tables, TABLES),
+        ):
+            for number in given:
+                if number not in known:
+                    raise SettingError(
+                        f"{name} must be from {known[0]} to {known[-1]}; given {number}"
+                    )
+        for task in self.tasks:
+            find_task(task)
+        if self.seeds is not None and not 1 <= self.seeds <= 1000:
+            raise SettingError(f"seeds must be from 1 to 1000; given {self.seeds}")
+
+    @property
+    def num_seeds(self) -> int:
+        """Over how many seeds a cell is averaged."""
+        return self.seeds or (FULL_SEEDS if self.scale == "full" else 1)
+
+    def seconds_of(self, task: str) -> float:
+        """How many virtual seconds a run of this task has."""
+        if self.seconds is not None:
+            return self.seconds
+        if self.scale == "full":
+            return FULL_SECONDS
+        return QUICK_SECONDS.get(task.removesuffix("-standin"), FULL_SECONDS)
+
+    def shown_suspensions(self) -> tuple[float, ...]:
+        """The values of P that are run for Figures 3 and 5 to 14."""
+        if self.suspensions:
+            return self.suspensions
+        return SUSPENSIONS if self.scale == "full" else QUICK_SUSPENSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A task, a rule with its hyperparameters, and P: what is averaged over seeds."""
+
+    task: str
+    rule: str
+    suspension: float
+    given: tuple[tuple[str, float | str], ...] = field(default=())
+
+    @property
+    def epochs(self) -> int | None:
+        """K, if it is kept constant."""
+        given = dict(self.given)
+        return int(given["initial_epochs"]) if given.get("kappa") == 0.0 else None
+
+
+def settings_of(plan: Plan, cell: Cell, seed: int) -> RunSettings:
+    """The run of a cell with one seed.
+
+    Only the rule differs within a task, P and seed: the initial model, the data, the mini-batches
+    of a client's n-th round and the devices' draws for it are the same.
+    """
+    return run_settings(
+        {
+            "task": cell.task,
+            "rule": cell.rule,
+            "suspension": cell.suspension,
+            "seed": seed,
+            "seconds": plan.seconds_of(cell.task),
+            **({} if plan.data_dir is None else {"data_dir": plan.data_dir}),
+            **dict(cell.given),
+        }
+    )
+
+
+def cells_over_time(plan: Plan) -> list[Cell]:
+    """The cells of Figures 2, 3 and 5 to 14: every rule for every P."""
+    wanted = set[float]()
+    if 3 in plan.figures:
+        wanted.update(plan.shown_suspensions())
+    if 2 in plan.figures:
+        wanted.add(USUAL_SUSPENSION)
+    numbered = {figure_of(p): p for p in plan.shown_suspensions()}
+    wanted.update(p for number, p in numbered.items() if number in plan.figures)
+    return [
+        Cell(task, rule, suspension)
+        for task, suspension, rule in product(plan.tasks, sorted(wanted), PAPER_RULES)
+    ]
+
+
+def figure_of(suspension: float) -> int | None:
+    """Which of Figures 5 to 14 shows this P."""
+    tenths = round(10 * suspension)
+    return 5 + tenths if abs(10 * suspension - tenths) < 1e-9 and 0 <= tenths <= 9 else None
+
+
+def cells_of_constant_epochs(plan: Plan) -> list[Cell]:
+    """The cells of Figure 4: adaptive K beside constant ones."""
+    if 4 not in plan.figures:
+        return []
+    return [
+        Cell(task, "asyncfeded", USUAL_SUSPENSION, given)
+        for task, given in product(plan.tasks, [(), *map(constant, CONSTANT_EPOCHS)])
+    ]
+
+
+def constant(epochs: int) -> tuple[tuple[str, float | str], ...]:
+    """The hyperparameters that keep K where it is."""
+    return ("kappa", 0.0), ("initial_epochs", epochs)
+
+
+STUDIES: Mapping[str, tuple[tuple[str, float | str], ...]] = {
+    "as the paper": (),
+    "K rounded down (Eq. 8 as printed)": (("rounding", "floor"),),
+    "K's fraction carried": (("rounding", "carry"),),
+    "K at most 20": (("max_epochs", 20),),
+    "K at most 10": (("max_epochs", 10),),
+    "K = 10": constant(10),
+    "K counts mini-batches": (("unit", "steps"),),
+    "K counts mini-batches, from 50": (("unit", "steps"), ("initial_epochs", 50)),
+    "decay per epoch of a round": (("decay_per", "epoch"),),
+    "no decay": (("decay", 1.0),),
+    "momentum 0": (("momentum", 0.0),),
+}
+"""AsyncFedED with one thing changed at a time."""
+
+
+def study_cells_of(plan: Plan, task: str) -> dict[str, Cell]:
+    """The variants of AsyncFedED on one task."""
+    if not plan.study:
+        return {}
+    return {
+        name: Cell(task, "asyncfeded", USUAL_SUSPENSION, given) for name, given in STUDIES.items()
+    }
+
+
+def cells_of_study(plan: Plan) -> list[Cell]:
+    """The cells of the study."""
+    return [cell for task in plan.tasks for cell in study_cells_of(plan, task).values()]
+
+
+def runs_of(plan: Plan, cells: Iterable[Cell]) -> list[RunSettings]:
+    """Every cell with every seed, seed by seed: early results cover all cells."""
+    once = dict.fromkeys(cells)
+    return [settings_of(plan, cell, seed) for seed in range(plan.num_seeds) for cell in once]

@@ -1,0 +1,110 @@
+"""One run of the evaluation as it is kept: its settings, its curve, and how K was steered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from asyncfeded.data.federated import FederatedData
+from asyncfeded.experiment.result import Result
+from asyncfeded.experiment.run import resolved, run_experiment
+from asyncfeded.experiment.settings import RunSettings
+from asyncfeded.runtime.events import Event, Received
+from asyncfeded.store.runs import key_of
+
+RESULTS = 1
+"""Raised when a change to the code changes what runs give: older runs are then made anew."""
+
+STEERING_BINS = 50
+DIGITS = 5
+NO_RESULT = ("workers", "out", "data_dir")
+"""Settings that change how a run is carried out, and nothing that it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A finished run."""
+
+    key: str
+    settings: Mapping[str, Any]
+    seconds: list[float]
+    accuracy: list[float]
+    summary: Mapping[str, Any]
+    steering: Mapping[str, Mapping[str, list[float | None]]]
+    """Per client the mean K and staleness in each of `STEERING_BINS` equal parts of the run."""
+
+    @property
+    def max_accuracy(self) -> float:
+        """The highest accuracy of the run."""
+        return max(self.accuracy)
+
+    @property
+    def t90_seconds(self) -> float:
+        """When 90 % of the run's own maximum was first reached."""
+        return self.seconds_to(0.9 * self.max_accuracy)
+
+    def seconds_to(self, target: float) -> float:
+        """When this accuracy was first reached; infinite if it was not."""
+        reached = (s for s, a in zip(self.seconds, self.accuracy, strict=True) if a >= target)
+        return next(reached, float("inf"))
+
+
+def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
+    """Everything that decides what a run gives."""
+    all_settings = resolved(settings, data)
+    kept = {name: value for name, value in all_settings.items() if name not in NO_RESULT}
+    return {**kept, "results": RESULTS}
+
+
+def make_record(settings: RunSettings, data: FederatedData) -> Record:
+    """Carry out a run."""
+    steering = _Steering(settings.seconds)
+    result = run_experiment(settings, steering, data)
+    known = identity(settings, data)
+    return Record(
+        key=key_of(known),
+        settings=known,
+        seconds=[point.seconds for point in result.curve],
+        accuracy=[round(point.accuracy, DIGITS) for point in result.curve],
+        summary=_summary(result),
+        steering=steering.means(),
+    )
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    names = ("versions", "updates", "rejected", "log_sha256", "wall_seconds")
+    whole = result.summary()
+    return {name: whole[name] for name in names}
+
+
+class _Steering:
+    """Follows K and staleness of each client."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._epochs: dict[tuple[str, int], list[float]] = {}
+        self._staleness: dict[tuple[str, int], list[float]] = {}
+
+    def __call__(self, event: Event) -> None:
+        if not isinstance(event, Received) or event.receipt.staleness is None:
+            return
+        part = min(STEERING_BINS - 1, int(STEERING_BINS * event.seconds / self._seconds))
+        place = (event.receipt.client_id, part)
+        self._epochs.setdefault(place, []).append(float(event.epochs or 0))
+        self._staleness.setdefault(place, []).append(event.receipt.staleness)
+
+    def means(self) -> dict[str, dict[str, list[float | None]]]:
+        """The mean of each part of the run; None where the client was not heard."""
+        clients = sorted({client for client, _ in self._epochs}, key=lambda n: (len(n), n))
+        return {
+            client: {
+                "epochs": _means(self._epochs, client),
+                "staleness": _means(self._staleness, client),
+            }
+            for client in clients
+        }
+
+
+def _means(values: Mapping[tuple[str, int], list[float]], client: str) -> list[float | None]:
+    parts = (values.get((client, part)) for part in range(STEERING_BINS))
+    return [None if part is None else round(fmean(part), DIGITS) for part in parts]

@@ -1,0 +1,168 @@
+"""What the runs of the evaluation gave, cell by cell, beside what the authors measured."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+from asyncfeded.experiment.compare import Spread
+from asyncfeded.experiment.paper.authors import AuthorsCell, authors_cells
+from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
+from asyncfeded.experiment.paper.record import Record
+from asyncfeded.experiment.paper.work import Laboratory
+from asyncfeded.experiment.tasks import PAPER_RULES
+
+OURS = PAPER_RULES[0]
+
+Records = Mapping[Cell, Sequence[Record]]
+"""The runs of each cell that there are, by seed."""
+
+
+def find_records(plan: Plan, cells: Iterable[Cell], laboratory: Laboratory) -> Records:
+    """The runs that are in the store; a cell without any is left out."""
+    found = {}
+    for cell in dict.fromkeys(cells):
+        runs = (laboratory.find(settings_of(plan, cell, seed)) for seed in range(plan.num_seeds))
+        records = [run for run in runs if run is not None]
+        if records:
+            found[cell] = records
+    return found
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Mean and standard deviation; of one value, no deviation."""
+    known = list(values)
+    return Spread(fmean(known), stdev(known) if len(known) > 1 else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CellFigures:
+    """One cell: ours and the authors'."""
+
+    task: str
+    rule: str
+    suspension: float
+    runs: int
+    max_accuracy: Spread
+    t90_seconds: Spread
+    updates: Spread
+    authors: AuthorsCell | None
+
+    @property
+    def difference(self) -> float | None:
+        """By how much our maximum lies above theirs."""
+        if self.authors is None:
+            return None
+        return self.max_accuracy.mean - self.authors.max_accuracy.mean
+
+
+def figures_of(records: Records) -> list[CellFigures]:
+    """The two quantities of the paper's Figure 3, for every cell of the paper's rules."""
+    known = authors_cells()
+    return [
+        CellFigures(
+            task=cell.task,
+            rule=cell.rule,
+            suspension=cell.suspension,
+            runs=len(runs),
+            max_accuracy=spread(run.max_accuracy for run in runs),
+            t90_seconds=spread(run.t90_seconds for run in runs),
+            updates=spread(run.summary["updates"] for run in runs),
+            authors=known.get((cell.task, cell.rule, cell.suspension)),
+        )
+        for cell, runs in records.items()
+        if not cell.given
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Who is first in one task at one P."""
+
+    task: str
+    suspension: float
+    most_accurate: str
+    fastest: str
+    is_first: bool
+    is_close: bool
+    """AsyncFedED is first, or less than one standard deviation behind."""
+    is_fastest: bool
+
+
+def contests(
+    figures: Mapping[tuple[str, str, float], tuple[Spread, Spread]],
+) -> list[Contest]:
+    """Compare the rules by (maximum accuracy, time to 90 %), cell by cell."""
+    places = dict.fromkeys((task, suspension) for task, _, suspension in figures)
+    found = []
+    for task, suspension in places:
+        rules = {
+            rule: figures[task, rule, suspension]
+            for rule in PAPER_RULES
+            if (task, rule, suspension) in figures
+        }
+        if set(rules) != set(PAPER_RULES):
+            continue
+        best = max(rules, key=lambda rule: rules[rule][0].mean)
+        fastest = min(rules, key=lambda rule: rules[rule][1].mean)
+        ours, first = rules[OURS][0], rules[best][0]
+        found.append(
+            Contest(
+                task,
+                suspension,
+                most_accurate=best,
+                fastest=fastest,
+                is_first=best == OURS,
+                is_close=best == OURS or first.mean - ours.mean <= max(first.sd, ours.sd),
+                is_fastest=fastest == OURS,
+            )
+        )
+    return found
+
+
+def our_contests(figures: Sequence[CellFigures]) -> list[Contest]:
+    """Who is first in our runs."""
+    return contests(
+        {(f.task, f.rule, f.suspension): (f.max_accuracy, f.t90_seconds) for f in figures}
+    )
+
+
+def authors_contests() -> list[Contest]:
+    """Who is first in the authors' runs."""
+    return contests(
+        {key: (cell.max_accuracy, cell.t90_seconds) for key, cell in authors_cells().items()}
+    )
+
+
+def write_runs(path: Path, records: Iterable[Record]) -> None:
+    """Write one line per run, in an order that does not depend on when it was made."""
+    names = ("task", "rule", "suspension", "seed", "seconds")
+    rows = [
+        {
+            **{name: record.settings[name] for name in names},
+            "hyperparameters": _short(record.settings["hyperparameters"]),
+            "unit": record.settings["unit"],
+            "max_accuracy": record.max_accuracy,
+            "final_accuracy": record.accuracy[-1],
+            "t90_seconds": record.t90_seconds,
+            "updates": record.summary["updates"],
+            "log_sha256": record.summary["log_sha256"],
+            "run": record.key,
+        }
+        for record in {record.key: record for record in records}.values()
+    ]
+    rows.sort(key=lambda row: [str(value) for value in row.values()])
+    write_rows(path, rows)
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows with a heading."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _short(hyperparameters: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in hyperparameters.items())

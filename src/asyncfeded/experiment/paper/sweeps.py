@@ -1,0 +1,182 @@
+"""Tables 1 to 4: the paper's sweeps over hyperparameters, kept as Optuna studies in SQLite.
+
+Every point of a sweep is a run like any other, so that none is made twice; the study holds the
+points and what they gave, and can be opened with Optuna's own tools.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+
+from asyncfeded.experiment.paper.authors import authors_cells
+from asyncfeded.experiment.paper.plan import USUAL_SUSPENSION, Cell, Plan, settings_of
+from asyncfeded.experiment.paper.record import RESULTS, Record
+from asyncfeded.experiment.paper.work import Kind, Laboratory, Unit
+from asyncfeded.experiment.tasks import find_task
+
+Point = dict[str, float]
+
+TARGET_SHARE = 0.9
+DEFAULT_TARGETS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A table of the paper: a rule, and the values that it was tried with."""
+
+    rule: str
+    ranges: Mapping[str, tuple[float, ...]]
+
+    def hyperparameters(self, point: Point) -> Point:
+        """What the rule is given: the paper sweeps λ/ε and λ, the rule has λ and ε."""
+        values = dict(point)
+        if "lam_over_eps" in values:
+            values["eps"] = values["lam"] / values.pop("lam_over_eps")
+        return values
+
+    def selected(self, task: str) -> Point:
+        """What the paper chose for this task."""
+        chosen = dict(find_task(task).rule_settings.get(self.rule, {}))
+        if "eps" in chosen:
+            chosen["lam_over_eps"] = chosen["lam"] / chosen["eps"]
+        return {name: float(chosen[name]) for name in self.ranges}
+
+    def points(self, task: str, whole_grid: bool) -> list[Point]:
+        """All combinations; or only those that differ from the paper's choice in one value."""
+        chosen = self.selected(task)
+        grid = [dict(zip(self.ranges, values, strict=True)) for values in self._combinations()]
+        if whole_grid:
+            return grid
+        return [point for point in grid if sum(point[n] != chosen[n] for n in point) <= 1]
+
+    def _combinations(self) -> Iterator[tuple[float, ...]]:
+        return product(*self.ranges.values())
+
+
+SWEEPS = {
+    1: Sweep("fedprox", {"mu": (0.001, 0.01, 0.1, 0.5, 1.0)}),
+    2: Sweep("fedasync-constant", {"alpha": (0.01, 0.1, 0.3, 0.5, 0.9)}),
+    3: Sweep(
+        "fedasync-hinge", {"a": (0.5, 1.0, 5.0, 10.0, 15.0), "b": (0.5, 1.0, 5.0, 10.0, 15.0)}
+    ),
+    4: Sweep(
+        "asyncfeded",
+        {
+            "lam_over_eps": (0.1, 0.5, 1.0, 3.0),
+            "lam": (1.0, 3.0, 5.0, 10.0),
+            "gamma_bar": (0.1, 0.5, 1.0, 3.0, 5.0),
+            "kappa": (0.01, 0.05, 0.1, 0.5, 1.0),
+        },
+    ),
+}
+"""By the number of the table."""
+
+
+def target_accuracy(task: str) -> float:
+    """The accuracy that runs of a task are timed to: 0.9 of the authors' best at P = 0.1."""
+    best = [
+        cell.max_accuracy.mean
+        for (of_task, _, suspension), cell in authors_cells().items()
+        if of_task == task.removesuffix("-standin") and suspension == USUAL_SUSPENSION
+    ]
+    return TARGET_SHARE * max(best) if best else DEFAULT_TARGETS
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A point of a sweep with what it gave."""
+
+    point: Point
+    max_accuracy: float
+    seconds_to_target: float
+
+
+class SweepStudy:
+    """One table for one task, as a study."""
+
+    def __init__(self, folder: Path, plan: Plan, table: int, task: str) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._plan = plan
+        self._task = task
+        self._sweep = SWEEPS[table]
+        self._points = self._sweep.points(task, whole_grid=plan.scale == "full")
+        seconds = plan.seconds_of(task)
+        self._study = optuna.create_study(
+            storage=f"sqlite:///{folder / 'sweeps.db'}",
+            study_name=f"table {table}, {task}, {plan.scale}, {seconds:g} s, results {RESULTS}",
+            directions=["maximize", "minimize"],
+            load_if_exists=True,
+        )
+        self._study.set_metric_names(["max accuracy", "seconds to target"])
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What is run."""
+        return [self._cell(point) for point in self._points]
+
+    def kinds_left(self) -> list[Kind]:
+        """What `units` will bring, for an estimate of time."""
+        settled = [_point_of(trial.params) for trial in self._complete()]
+        left = [point for point in self._points if point not in settled]
+        return [(self._task, self._sweep.rule, USUAL_SUSPENSION) for _ in left]
+
+    def records(self, laboratory: Laboratory) -> list[Record]:
+        """The runs of the sweep that are there."""
+        runs = (laboratory.find(settings_of(self._plan, cell, seed=0)) for cell in self.cells)
+        return [run for run in runs if run is not None]
+
+    def units(self) -> Iterator[Unit]:
+        """The points that have no result yet, asked of the study one by one."""
+        known = self._study.get_trials(deepcopy=False)
+        for trial in known:
+            if trial.state == TrialState.RUNNING:  # whoever ran it was interrupted
+                self._study.tell(trial.number, state=TrialState.FAIL)
+        settled = [
+            _point_of(trial.params or trial.system_attrs.get("fixed_params", {}))
+            for trial in known
+            if trial.state in (TrialState.COMPLETE, TrialState.WAITING)
+        ]
+        for point in self._points:
+            if point not in settled:
+                self._study.enqueue_trial(point)
+        for _ in self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+            yield self._unit(self._study.ask())
+
+    def _unit(self, trial: optuna.Trial) -> Unit:
+        point = {
+            name: float(trial.suggest_categorical(name, values))
+            for name, values in self._sweep.ranges.items()
+        }
+
+        def tell(record: Record) -> None:
+            trial.set_user_attr("run", record.key)
+            values = (record.max_accuracy, record.seconds_to(target_accuracy(self._task)))
+            self._study.tell(trial, values)
+
+        return Unit(settings_of(self._plan, self._cell(point), seed=0), tell)
+
+    def ranking(self) -> list[Ranked]:
+        """All points with a result, the highest accuracy first."""
+        wanted = self._points
+        found = {}
+        for trial in self._complete():
+            point = _point_of(trial.params)
+            if point in wanted:
+                found[tuple(point.values())] = Ranked(point, trial.values[0], trial.values[1])
+        return sorted(found.values(), key=lambda row: (-row.max_accuracy, row.seconds_to_target))
+
+    def _complete(self) -> list[optuna.trial.FrozenTrial]:
+        return self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+    def _cell(self, point: Point) -> Cell:
+        given = self._sweep.hyperparameters(point)
+        return Cell(self._task, self._sweep.rule, USUAL_SUSPENSION, tuple(given.items()))
+
+
+def _point_of(params: Mapping[str, Any]) -> Point:
+    return {name: float(value) for name, value in params.items()}

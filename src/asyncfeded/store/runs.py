@@ -1,0 +1,72 @@
+"""Finished runs, each in a file named by the digest of its settings.
+
+A run is written to a file of another name first and then renamed: what is in the store is whole,
+whenever the process that wrote it was killed. Two processes may share a store.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from asyncfeded.core.errors import FileError
+
+KEY_LENGTH = 16
+MOST_BYTES = 64 * 2**20
+"""More than any record has, and small enough to read."""
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """The name of the run with these settings, whatever their order."""
+    text = json.dumps(settings, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+class RunStore:
+    """A folder of finished runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"store {str(folder)!r} cannot be made: {error.strerror}") from None
+
+    def __contains__(self, key: str) -> bool:
+        return self._path(key).exists()
+
+    def get(self, key: str) -> dict[str, Any]:
+        """Read a run that is there."""
+        path = self._path(key)
+        try:
+            size = path.stat().st_size
+            if size > MOST_BYTES:
+                raise FileError(
+                    f"run {str(path)!r} has {size} bytes, at most {MOST_BYTES} are read"
+                )
+            record = json.loads(path.read_bytes())
+        except OSError as error:
+            raise FileError(f"run {str(path)!r} cannot be read: {error.strerror}") from None
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or record.get("key") != key:
+            raise FileError(
+                f"run {str(path)!r} is damaged: remove the file, and it will be run again"
+            )
+        return record
+
+    def put(self, record: Mapping[str, Any]) -> None:
+        """Keep a run by its own key."""
+        path = self._path(record["key"])
+        unfinished = path.with_name(f".{path.stem}-{os.getpid()}.unfinished")
+        try:
+            text = json.dumps(record, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            unfinished.write_text(text + "\n")
+            unfinished.replace(path)
+        except OSError as error:
+            raise FileError(f"run {str(path)!r} cannot be written: {error.strerror}") from None
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
