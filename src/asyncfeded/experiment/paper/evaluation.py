@@ -57,7 +57,7 @@ class Evaluation:
         self._sweeps = {
             (table, task): SweepStudy(folder, plan, table, task)
             for table in plan.tables
-            for task in plan.tasks
+            for task in plan.tried_tasks
         }
 
     def run(self, on_progress: OnProgress) -> None:
@@ -164,7 +164,9 @@ class Evaluation:
 
     def _tables(self) -> Iterator[Section]:
         for table in self._plan.tables:
-            rankings = {task: self._sweeps[table, task].ranking() for task in self._plan.tasks}
+            rankings = {
+                task: self._sweeps[table, task].ranking() for task in self._plan.tried_tasks
+            }
             rankings = {task: rows for task, rows in rankings.items() if rows}
             if rankings:
                 section, rows = words.sweep(table, SWEEPS[table], rankings)

@@ -19,20 +19,21 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.report.charts import Chart, Landscape, Line, Panel
 from asyncfeded.rules import asyncfeded, fedasync
 
-START = (2.2, 2.9)
+START = (1.25, 1.9)
 EPOCHS = 10
-RATE = 0.25
+RATE = 0.12
 PULLS = {
-    "client 1": (0.45, -0.20),
-    "client 2": (-0.35, 0.40),
-    "client 3": (0.30, 0.35),
-    "client 4": (-0.15, -0.30),
+    "client 1": (0.55, -0.30),
+    "client 2": (-0.50, 0.45),
+    "client 3": (0.10, -0.45),
+    "client 4": (0.25, 0.30),
 }
-"""What a client's data add to the gradient: no two agree, and together they nearly cancel."""
-FAST_PULLS = {"fast 1": (0.5, 0.1), "fast 2": (-0.5, -0.1)}
+"""What a client's data add to the gradient: no two agree. The last to arrive leads downhill."""
+FAST_PULLS = {"fast 1": (1.3, -0.9), "fast 2": (-1.3, 0.9)}
+"""The fast clients pull to and fro, across the slope."""
 FAST_ROUNDS = 2
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
-EDGE = 4.2
+EDGE = 2.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,10 @@ def play(rule: AnyRule, full_weight: float) -> Example:
 
 def examples() -> list[Example]:
     """The same clients under a weight by lag and under one by distance."""
-    alpha, lam, eps = 0.5, 1.0, 1.0
+    most = 0.5  # the weight of a fresh update under either
     return [
-        play(fedasync(alpha, "hinge", a=5.0, b=5.0), full_weight=alpha),
-        play(asyncfeded(lam, eps, kappa=0.0), full_weight=lam / eps),
+        play(fedasync(most, "hinge", a=5.0, b=5.0), full_weight=most),
+        play(asyncfeded(lam=most, eps=1.0, kappa=0.0), full_weight=most),
     ]
 
 

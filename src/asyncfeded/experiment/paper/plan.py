@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
-from asyncfeded.core.errors import SettingError
+from asyncfeded.core.errors import SettingError, require
 from asyncfeded.experiment.settings import RunSettings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 
@@ -25,6 +26,7 @@ QUICK_SECONDS = {"synthetic-1-1": 300.0, "femnist": 60.0, "shakespeare": 120.0}
 FULL_SECONDS = 300.0
 QUICK_SUSPENSIONS = (0.0, 0.1, 0.5, 0.9)
 FULL_SEEDS = 5
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,19 @@ class Plan:
                     )
         for task in self.tasks:
             find_task(task)
-        if self.seeds is not None and not 1 <= self.seeds <= 1000:
-            raise SettingError(f"seeds must be from 1 to 1000; given {self.seeds}")
+        require(1 <= self.num_seeds <= MOST_SEEDS, "seeds", f"from 1 to {MOST_SEEDS}", self.seeds)
+        if self.seconds is not None:
+            above = isfinite(self.seconds) and self.seconds > 0
+            require(above, "seconds", "above 0", self.seconds)
+        for suspension in self.suspensions:
+            require(0 <= suspension < 1, "suspension", "at least 0 and below 1", suspension)
 
     @property
     def num_seeds(self) -> int:
         """Over how many seeds a cell is averaged."""
-        return self.seeds or (FULL_SEEDS if self.scale == "full" else 1)
+        if self.seeds is not None:
+            return self.seeds
+        return FULL_SEEDS if self.scale == "full" else 1
 
     def seconds_of(self, task: str) -> float:
         """How many virtual seconds a run of this task has."""
@@ -71,6 +79,13 @@ class Plan:
         if self.scale == "full":
             return FULL_SECONDS
         return QUICK_SECONDS.get(task.removesuffix("-standin"), FULL_SECONDS)
+
+    @property
+    def tried_tasks(self) -> tuple[str, ...]:
+        """The tasks of the sweeps and the study; in a quick evaluation the quickest alone."""
+        if self.scale == "quick" and TASKS[0] in self.tasks:
+            return TASKS[:1]
+        return self.tasks
 
     def shown_suspensions(self) -> tuple[float, ...]:
         """The values of P that are run for Figures 3 and 5 to 14."""
@@ -168,7 +183,7 @@ STUDIES: Mapping[str, tuple[tuple[str, float | str], ...]] = {
 
 def study_cells_of(plan: Plan, task: str) -> dict[str, Cell]:
     """The variants of AsyncFedED on one task."""
-    if not plan.study:
+    if not plan.study or task not in plan.tried_tasks:
         return {}
     return {
         name: Cell(task, "asyncfeded", USUAL_SUSPENSION, given) for name, given in STUDIES.items()

@@ -1,0 +1,135 @@
+"""Which runs the evaluation consists of, and that they are fair and complete."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncfeded.core.errors import SettingError
+from asyncfeded.experiment.paper.authors import authors_cells
+from asyncfeded.experiment.paper.plan import (
+    FIGURES,
+    SUSPENSIONS,
+    TASKS,
+    Cell,
+    Plan,
+    cells_of_constant_epochs,
+    cells_of_study,
+    cells_over_time,
+    figure_of,
+    runs_of,
+    settings_of,
+)
+from asyncfeded.experiment.paper.record import identity
+from asyncfeded.experiment.paper.sweeps import SWEEPS, target_accuracy
+from asyncfeded.experiment.paper.work import data_for
+from asyncfeded.experiment.settings import run_settings
+from asyncfeded.experiment.tasks import PAPER_RULES
+
+FULL = Plan(scale="full")
+SYNTHETIC = Plan(tasks=("synthetic-1-1",))
+
+
+def test_the_full_evaluation_is_the_paper_s() -> None:
+    cells = cells_over_time(FULL)
+    assert len(cells) == 3 * 5 * 10
+    assert len(runs_of(FULL, cells)) == 150 * 5
+    assert {(c.task, c.rule, c.suspension) for c in cells} == set(authors_cells())
+    assert {FULL.seconds_of(task) for task in TASKS} == {300.0}
+
+
+def test_a_quick_evaluation_keeps_all_rules_and_tasks_and_the_ends_of_p() -> None:
+    cells = cells_over_time(Plan())
+    for task in TASKS:
+        for suspension in (0.0, 0.5, 0.9):
+            rules = {c.rule for c in cells if (c.task, c.suspension) == (task, suspension)}
+            assert rules == set(PAPER_RULES)
+
+
+def test_figures_5_to_14_are_one_per_p() -> None:
+    assert [figure_of(p) for p in SUSPENSIONS] == list(range(5, 15))
+    assert figure_of(0.25) is None
+    only = replace(FULL, figures=(7,), tasks=("femnist",))
+    assert {cell.suspension for cell in cells_over_time(only)} == {0.2}
+
+
+def test_figure_4_has_adaptive_k_and_four_constant_ones() -> None:
+    cells = cells_of_constant_epochs(SYNTHETIC)
+    assert [cell.epochs for cell in cells] == [None, 5, 10, 15, 20]
+    assert cells_of_constant_epochs(replace(SYNTHETIC, figures=(2,))) == []
+
+
+def test_the_study_is_of_one_task_when_it_must_be_quick() -> None:
+    assert {cell.task for cell in cells_of_study(Plan())} == {"synthetic-1-1"}
+    assert {cell.task for cell in cells_of_study(Plan(tasks=("femnist",)))} == {"femnist"}
+    assert {cell.task for cell in cells_of_study(FULL)} == set(TASKS)
+
+
+def test_within_a_cell_of_p_and_seed_only_the_rule_differs() -> None:
+    known = [
+        identity(settings_of(SYNTHETIC, Cell("synthetic-1-1", rule, 0.5), 3), data)
+        for rule in PAPER_RULES
+        for data in [data_for(run_settings({"task": "synthetic-1-1"}))]
+    ]
+    for settings in known:
+        assert settings.pop("rule") in PAPER_RULES
+        hyperparameters = settings.pop("hyperparameters")
+        assert hyperparameters["initial_epochs"] == 10
+    assert all(settings == known[0] for settings in known)
+
+
+def test_what_changes_no_result_changes_no_key() -> None:
+    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    plain = run_settings({"task": "synthetic-1-1"})
+    same = run_settings({"task": "synthetic-1-1", "workers": 2, "out": "x", "lam": 5.0, "eps": 5.0})
+    other = run_settings({"task": "synthetic-1-1", "lam": 4.0})
+    assert identity(plain, data) == identity(same, data)
+    assert identity(plain, data) != identity(other, data)
+
+
+@pytest.mark.parametrize(
+    ("table", "grid", "one_at_a_time"), [(1, 5, 5), (2, 5, 5), (3, 25, 9), (4, 400, 15)]
+)
+def test_the_sweeps_are_the_paper_s(table: int, grid: int, one_at_a_time: int) -> None:
+    sweep = SWEEPS[table]
+    for task in TASKS:
+        everything = sweep.points(task, whole_grid=True)
+        assert len(everything) == grid
+        assert sweep.selected(task) in everything
+        if table != 2 or task != "femnist":
+            assert len(sweep.points(task, whole_grid=False)) == one_at_a_time
+
+
+def test_a_sweep_over_the_ratio_gives_the_rule_its_epsilon() -> None:
+    point = {"lam_over_eps": 0.5, "lam": 5.0, "gamma_bar": 3.0, "kappa": 1.0}
+    given = SWEEPS[4].hyperparameters(point)
+    assert given == {"lam": 5.0, "gamma_bar": 3.0, "kappa": 1.0, "eps": 10.0}
+
+
+def test_runs_are_timed_to_nine_tenths_of_the_authors_best() -> None:
+    assert target_accuracy("synthetic-1-1") == pytest.approx(0.9 * 0.9933, abs=1e-3)
+    assert target_accuracy("femnist-standin") == target_accuracy("femnist")
+    assert target_accuracy("synthetic-2-2") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"figures": (15,)}, "figure must be from 1 to 14; given 15"),
+        ({"tables": (0,)}, "table must be from 1 to 4; given 0"),
+        ({"seeds": 0}, "seeds must be from 1 to 1000; given 0"),
+        ({"tasks": ("mnist",)}, "task must be .* given 'mnist'"),
+        ({"seconds": 0.0}, "seconds must be above 0; given 0.0"),
+        ({"suspensions": (1.0,)}, "suspension must be .*; given 1.0"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_said_in_one_line(given: dict, said: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(SettingError, match=said) as error:
+        Plan(**given)
+    assert "\n" not in str(error.value)
+
+
+def test_the_authors_figures_are_shares_and_seconds() -> None:
+    cell = authors_cells()["synthetic-1-1", "asyncfeded", 0.1]
+    assert 0.99 < cell.max_accuracy.mean < 1
+    assert 10 < cell.t90_seconds.mean < 30
+    assert all(figure in FIGURES for figure in range(1, 15))
