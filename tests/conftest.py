@@ -1,11 +1,28 @@
-"""No test reads or writes the user's own data and caches."""
+"""No test reads or writes the user's own data and caches; and what several tests look at."""
 
 from pathlib import Path
 
 import pytest
+
+from command_line import asyncfeded
+
+SMALL_EVALUATION = (
+    *("paper", "--task", "synthetic-1-1", "--seconds", "6", "--seeds", "2", "--table", "1"),
+    *(word for number in range(1, 6) for word in ("--figure", str(number))),
+    *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
+)
 
 
 @pytest.fixture(autouse=True)
 def _folders_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASYNCFEDED_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("ASYNCFEDED_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session")
+def small_evaluation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Figures 1 to 5 and Table 1 of the paper, from short runs."""
+    folder = tmp_path_factory.mktemp("evaluation") / "paper"
+    done = asyncfeded(*SMALL_EVALUATION, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    return folder

@@ -1,0 +1,136 @@
+"""The report and its files, made from a small evaluation."""
+
+import csv
+from pathlib import Path
+
+import optuna
+import pytest
+
+from asyncfeded.experiment.compare import Spread
+from asyncfeded.experiment.paper import griewank
+from asyncfeded.experiment.paper.results import authors_contests, contests
+from asyncfeded.experiment.tasks import PAPER_RULES
+from command_line import asyncfeded
+from conftest import SMALL_EVALUATION
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_figure_is_there_as_png_svg_and_csv(small_evaluation: Path) -> None:
+    for name in ("figure-1", "figure-2", "figure-3", "figure-4", "figure-4-steering", "figure-5"):
+        for suffix in (".png", ".svg", ".csv"):
+            assert (small_evaluation / "figures" / f"{name}{suffix}").stat().st_size > 500
+    drawn = rows_of(small_evaluation / "figures" / "figure-2.csv")
+    assert {row["line"] for row in drawn} == set(PAPER_RULES)
+
+
+def test_every_run_is_in_the_results_once(small_evaluation: Path) -> None:
+    runs = rows_of(small_evaluation / "results.csv")
+    assert len({row["run"] for row in runs}) == len(runs)
+    # 3 values of P (0.1 for Figures 2 and 4) × 5 rules × 2 seeds, 4 constant K × 2 seeds, and
+    # 5 values of μ, of which the paper's own is there already.
+    assert len(runs) == 30 + 8 + 4
+    assert len(list((small_evaluation / "store").glob("*.json"))) == len(runs)
+
+
+def test_ours_stand_beside_the_authors(small_evaluation: Path) -> None:
+    cells = rows_of(small_evaluation / "tables" / "cells.csv")
+    ours = {(row["rule"], row["suspension"]): row for row in cells}
+    row = ours["asyncfeded", "0.5"]
+    assert row["runs"] == "2"
+    assert float(row["authors_max_accuracy_mean"]) > 0.9
+    report = (small_evaluation / "report.html").read_text()
+    for part in ("Who is first", "Robustness", "Figure 1", "Table 1", "asyncfeded paper --task"):
+        assert part in report
+
+
+def test_a_sweep_is_an_optuna_study_ranked_both_ways(small_evaluation: Path) -> None:
+    storage = f"sqlite:///{small_evaluation / 'sweeps.db'}"
+    (summary,) = optuna.get_all_study_summaries(storage)
+    study = optuna.load_study(study_name=summary.study_name, storage=storage)
+    assert sorted(trial.params["mu"] for trial in study.trials) == [0.001, 0.01, 0.1, 0.5, 1.0]
+    ranked = rows_of(small_evaluation / "tables" / "table-1.csv")
+    accuracies = [float(row["max_accuracy"]) for row in ranked]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert sorted(int(row["rank_by_time"]) for row in ranked) == [1, 2, 3, 4, 5]
+    assert [row["mu"] for row in ranked if row["papers_choice"] == "True"] == ["0.1"]
+
+
+def test_the_same_command_again_makes_nothing_and_gives_the_same(small_evaluation: Path) -> None:
+    def times() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in (small_evaluation / "store").iterdir()}
+
+    results = small_evaluation / "results.csv"
+    stored, before = times(), results.read_bytes()
+    results.unlink()
+    done = asyncfeded(*SMALL_EVALUATION, "--out", small_evaluation)
+    assert done.returncode == 0, done.stderr
+    assert times() == stored
+    assert results.read_bytes() == before
+
+
+def test_who_is_first_is_told_with_one_deviation_of_grace() -> None:
+    def cell(accuracy: float, sd: float, seconds: float) -> tuple[Spread, Spread]:
+        return Spread(accuracy, sd), Spread(seconds, 0.0)
+
+    others = {("t", rule, 0.0): cell(0.5, 0.01, 90.0) for rule in PAPER_RULES}
+    close = {**others, ("t", "asyncfeded", 0.0): cell(0.68, 0.03, 10.0)}
+    close["t", "fedavg", 0.0] = cell(0.70, 0.01, 80.0)
+    (contest,) = contests(close)
+    assert (contest.most_accurate, contest.fastest) == ("fedavg", "asyncfeded")
+    assert (contest.is_first, contest.is_close, contest.is_fastest) == (False, True, True)
+    far = {**close, ("t", "asyncfeded", 0.0): cell(0.66, 0.03, 10.0)}
+    assert not contests(far)[0].is_close
+    missing = {key: value for key, value in far.items() if key[1] != "fedprox"}
+    assert contests(missing) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "first"), [("synthetic-1-1", 10), ("shakespeare", 10), ("femnist", 7)]
+)
+def test_the_authors_count_of_first_places(task: str, first: int) -> None:
+    of_task = [contest for contest in authors_contests() if contest.task == task]
+    assert len(of_task) == 10
+    assert sum(contest.is_first for contest in of_task) == first
+
+
+def test_the_late_update_counts_by_distance_and_not_by_lag() -> None:
+    by_lag, by_distance = griewank.examples()
+    assert [arrival.lag for arrival in by_lag.arrivals] == [4, 5, 6, 7]
+    assert by_lag.arrivals[-1].weight == pytest.approx(1 / 11)
+    for arrival in by_distance.arrivals:
+        assert arrival.weight == pytest.approx(1 / (1 + arrival.distance_staleness))
+    late = by_distance.arrivals[-1]
+    assert late.weight > 0.4
+    assert late.loss_after < late.loss_before
+    assert by_distance.arrivals[-1].loss_after < by_lag.arrivals[-1].loss_after
+
+
+def test_data_that_are_not_there_are_missed_in_one_line_before_anything_is_run(
+    tmp_path: Path,
+) -> None:
+    done = asyncfeded("paper", "--out", tmp_path / "paper", "--data-dir", tmp_path / "none")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "task 'femnist' needs data in" in done.stderr
+    assert not list((tmp_path / "paper" / "store").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--figure", "15"), "figure must be from 1 to 14; given 15"),
+        (("--suspension", "1"), "suspension must be at least 0 and below 1; given 1.0"),
+        (("--workers", "0"), "workers must be at least 1; given 0"),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_code_2(
+    tmp_path: Path, option: tuple[str, str], said: str
+) -> None:
+    done = asyncfeded("paper", "--task", "synthetic-1-1", *option, "--out", tmp_path / "paper")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,73 @@
+"""The report in a real browser: drawn, quiet, and without the network."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+QUIET = (
+    *("--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run", "--disable-quic"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        assert not os.environ.get("ASYNCFEDED_NEEDS_BROWSER"), "no chromium on the path"
+        pytest.skip("no chromium on the path")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield found
+        found.close()
+
+
+class Seen:
+    """A page of the report, with what it said and asked for."""
+
+    def __init__(self, browser: Browser, report: Path, size: dict[str, int]) -> None:
+        self.page: Page = browser.new_page(viewport=size)  # type: ignore[arg-type]
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(report.as_uri())
+        self.page.wait_for_function("document.readyState === 'complete'")
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+def test_all_charts_are_drawn_in_the_width_there_is(
+    browser: Browser, small_evaluation: Path, size: dict[str, int]
+) -> None:
+    seen = Seen(browser, small_evaluation / "report.html", size)
+    panels = seen.page.locator(".panel")
+    # Figures 1 (2), 2, 3 (2), 4, its steering (2) and 5.
+    assert panels.count() == 9
+    for index in range(panels.count()):
+        drawn = panels.nth(index).locator(".scatterlayer path.js-line")
+        assert drawn.count() >= 4
+        box = panels.nth(index).bounding_box()
+        assert box is not None
+        assert 250 < box["width"] <= size["width"]
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert seen.said == []
+    assert [url for url in seen.asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_on_paper_images_take_the_place_of_charts(browser: Browser, small_evaluation: Path) -> None:
+    seen = Seen(browser, small_evaluation / "report.html", DESK)
+    assert not seen.page.locator("img.printed").first.is_visible()
+    seen.page.emulate_media(media="print")
+    assert not seen.page.locator(".panels").first.is_visible()
+    images = seen.page.locator("img.printed")
+    assert images.count() == 6
+    for index in range(images.count()):
+        assert images.nth(index).is_visible()
+        assert images.nth(index).evaluate("image => image.naturalWidth") > 400
