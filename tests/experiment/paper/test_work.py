@@ -40,7 +40,9 @@ def test_a_run_is_made_once_however_often_it_is_asked_for(tmp_path: Path) -> Non
     laboratory.carry_out(units, [u.kind for u in units], nobody)
     assert len(told) == 6
     assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == before
-    assert told[0].key == laboratory.find(units[0].settings).key  # type: ignore[union-attr]
+    found = [laboratory.find(one.settings) for one in units]
+    assert {record.key for record in told} == {record.key for record in found if record}
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_record_has_the_curve_and_how_k_was_steered(tmp_path: Path) -> None:
