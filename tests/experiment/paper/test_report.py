@@ -134,3 +134,11 @@ def test_a_bad_option_is_one_line_and_exit_code_2(
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_is_none_is_one_line_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "sweeps.db").write_bytes(b"this is no database of anybody's, and long enough" * 50)
+    done = asyncfeded("paper", "--task", "synthetic-1-1", "--table", "1", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "sweeps.db' cannot be opened as a database of Optuna's: remove" in done.stderr
+    assert "Traceback" not in done.stderr

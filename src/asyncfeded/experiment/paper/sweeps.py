@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
+from asyncfeded.core.errors import FileError
 from asyncfeded.experiment.paper.authors import authors_cells
 from asyncfeded.experiment.paper.plan import USUAL_SUSPENSION, Cell, Plan, settings_of
 from asyncfeded.experiment.paper.record import RESULTS, Record
@@ -106,12 +109,19 @@ class SweepStudy:
         self._sweep = SWEEPS[table]
         self._points = self._sweep.points(task, whole_grid=plan.scale == "full")
         seconds = plan.seconds_of(task)
-        self._study = optuna.create_study(
-            storage=f"sqlite:///{folder / 'sweeps.db'}",
-            study_name=f"table {table}, {task}, {plan.scale}, {seconds:g} s, results {RESULTS}",
-            directions=["maximize", "minimize"],
-            load_if_exists=True,
-        )
+        database = folder / "sweeps.db"
+        try:
+            self._study = optuna.create_study(
+                storage=f"sqlite:///{database}",
+                study_name=f"table {table}, {task}, {plan.scale}, {seconds:g} s, results {RESULTS}",
+                directions=["maximize", "minimize"],
+                load_if_exists=True,
+            )
+        except (SQLAlchemyError, StorageInternalError):
+            raise FileError(
+                f"sweeps {str(database)!r} cannot be opened as a database of Optuna's: remove the "
+                "file, and it will be made anew from the runs in the store"
+            ) from None
         self._study.set_metric_names(["max accuracy", "seconds to target"])
 
     @property
