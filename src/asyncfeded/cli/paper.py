@@ -35,6 +35,9 @@ from asyncfeded.experiment.paper.work import Standing, Unit
 @click.option(
     "--suspension", type=float, multiple=True, help="only this P; repeatable [default: by scale]"
 )
+@click.option(
+    "--report-only", is_flag=True, help="make no runs: report what is in the folder's store"
+)
 @click.option("--workers", type=int, default=1, show_default=True, help="runs made at once")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="where data sets lie")
 @click.option(
@@ -53,6 +56,7 @@ def paper(
     seeds: int | None,
     seconds: float | None,
     suspension: tuple[float, ...],
+    report_only: bool,
     workers: int,
     data_dir: Path | None,
     out: Path,
@@ -85,8 +89,9 @@ def paper(
     evaluation = Evaluation(plan, out, workers, command)
     console = make_console()
     try:
-        with PaperProgress(console) as progress:
-            evaluation.run(progress)
+        if not report_only:
+            with PaperProgress(console) as progress:
+                evaluation.run(progress)
     except KeyboardInterrupt:
         say(console, "interrupted: the runs that were done are kept; the same command goes on")
         raise

@@ -1,6 +1,7 @@
 """The report and its files, made from a small evaluation."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import optuna
@@ -142,3 +143,22 @@ def test_a_database_that_is_none_is_one_line_with_what_to_do(tmp_path: Path) -> 
     assert done.returncode == 2
     assert "sweeps.db' cannot be opened as a database of Optuna's: remove" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_report_can_be_made_of_the_runs_that_there_are(
+    small_evaluation: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(small_evaluation / "store", tmp_path / "store")
+    for path in sorted((tmp_path / "store").iterdir())[::2]:
+        path.unlink()
+    done = asyncfeded(*SMALL_EVALUATION, "--report-only", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    left = {path.stem for path in (tmp_path / "store").iterdir()}
+    assert {row["run"] for row in rows_of(tmp_path / "results.csv")} == left
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_report_of_nothing_is_no_error(tmp_path: Path) -> None:
+    done = asyncfeded(*SMALL_EVALUATION, "--report-only", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert rows_of(tmp_path / "results.csv") == []

@@ -165,7 +165,8 @@ class Evaluation:
     def _tables(self) -> Iterator[Section]:
         for table in self._plan.tables:
             rankings = {
-                task: self._sweeps[table, task].ranking() for task in self._plan.tried_tasks
+                task: self._sweeps[table, task].ranking(self._laboratory)
+                for task in self._plan.tried_tasks
             }
             rankings = {task: rows for task, rows in rankings.items() if rows}
             if rankings:

@@ -20,6 +20,7 @@ from asyncfeded.experiment.paper.authors import authors_cells
 from asyncfeded.experiment.paper.plan import USUAL_SUSPENSION, Cell, Plan, settings_of
 from asyncfeded.experiment.paper.record import RESULTS, Record
 from asyncfeded.experiment.paper.work import Kind, Laboratory, Unit
+from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.experiment.tasks import find_task
 
 Point = dict[str, float]
@@ -124,11 +125,6 @@ class SweepStudy:
             ) from None
         self._study.set_metric_names(["max accuracy", "seconds to target"])
 
-    @property
-    def cells(self) -> list[Cell]:
-        """What is run."""
-        return [self._cell(point) for point in self._points]
-
     def kinds_left(self) -> list[Kind]:
         """What `units` will bring, for an estimate of time."""
         settled = [_point_of(trial.params) for trial in self._complete()]
@@ -137,7 +133,7 @@ class SweepStudy:
 
     def records(self, laboratory: Laboratory) -> list[Record]:
         """The runs of the sweep that are there."""
-        runs = (laboratory.find(settings_of(self._plan, cell, seed=0)) for cell in self.cells)
+        runs = (laboratory.find(self._settings(point)) for point in self._points)
         return [run for run in runs if run is not None]
 
     def units(self) -> Iterator[Unit]:
@@ -168,24 +164,25 @@ class SweepStudy:
             values = (record.max_accuracy, record.seconds_to(target_accuracy(self._task)))
             self._study.tell(trial, values)
 
-        return Unit(settings_of(self._plan, self._cell(point), seed=0), tell)
+        return Unit(self._settings(point), tell)
 
-    def ranking(self) -> list[Ranked]:
-        """All points with a result, the highest accuracy first."""
-        wanted = self._points
-        found = {}
-        for trial in self._complete():
-            point = _point_of(trial.params)
-            if point in wanted:
-                found[tuple(point.values())] = Ranked(point, trial.values[0], trial.values[1])
-        return sorted(found.values(), key=lambda row: (-row.max_accuracy, row.seconds_to_target))
+    def ranking(self, laboratory: Laboratory) -> list[Ranked]:
+        """All points that were run, the highest accuracy first."""
+        target = target_accuracy(self._task)
+        found = [
+            Ranked(point, run.max_accuracy, run.seconds_to(target))
+            for point in self._points
+            if (run := laboratory.find(self._settings(point))) is not None
+        ]
+        return sorted(found, key=lambda row: (-row.max_accuracy, row.seconds_to_target))
 
     def _complete(self) -> list[optuna.trial.FrozenTrial]:
         return self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
-    def _cell(self, point: Point) -> Cell:
-        given = self._sweep.hyperparameters(point)
-        return Cell(self._task, self._sweep.rule, USUAL_SUSPENSION, tuple(given.items()))
+    def _settings(self, point: Point) -> RunSettings:
+        given = tuple(self._sweep.hyperparameters(point).items())
+        cell = Cell(self._task, self._sweep.rule, USUAL_SUSPENSION, given)
+        return settings_of(self._plan, cell, seed=0)
 
 
 def _point_of(params: Mapping[str, Any]) -> Point:
