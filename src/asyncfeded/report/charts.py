@@ -14,14 +14,19 @@ from matplotlib.ticker import PercentFormatter
 DPI = 130
 PANEL_INCHES = (4.6, 3.4)
 LEGEND_INCHES = 0.5
-PANEL_PIXELS = 340
+PANEL_PIXELS = 300
+LEGEND_ROW_PIXELS = 22
+LEGEND_COLUMNS = 2
 
 Values = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A course of values; `low` and `high` bound a band around it. None leaves a gap."""
+    """A course of values; `low` and `high` bound a band around it. None leaves a gap.
+
+    A line that is not `listed` belongs to another of its colour, and is not in the legend.
+    """
 
     name: str
     x: Sequence[float]
@@ -31,6 +36,7 @@ class Line:
     high: Values | None = None
     dashed: bool = False
     marked: bool = False
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ def _draw(panel: Panel, axes: Axes) -> None:
             line.x,
             _gaps(line.y),
             color=line.colour,
-            label=line.name,
+            label=line.name if line.listed else None,
             linewidth=1.5,
             linestyle="--" if line.dashed else "-",
             marker="o" if line.marked else None,
@@ -153,7 +159,8 @@ def interactive(panel: Panel) -> go.Figure:
             x=list(line.x),
             y=list(line.y),
             name=line.name,
-            legendgroup=line.name,
+            legendgroup=line.colour,
+            showlegend=line.listed,
             mode="lines+markers" if line.marked else "lines",
             line={"color": line.colour, "width": 2, "dash": "dash" if line.dashed else "solid"},
         )
@@ -163,9 +170,9 @@ def interactive(panel: Panel) -> go.Figure:
         yaxis_title=panel.y_label,
         template="plotly_white",
         autosize=True,
-        height=PANEL_PIXELS,
-        margin={"l": 55, "r": 10, "t": 40, "b": 45},
-        legend={"orientation": "h", "y": -0.25, "font": {"size": 11}},
+        height=PANEL_PIXELS + LEGEND_ROW_PIXELS * _legend_rows(panel),
+        margin={"l": 55, "r": 10, "t": 40, "b": 45 + LEGEND_ROW_PIXELS * _legend_rows(panel)},
+        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0.01},
         hovermode="closest" if panel.landscape is not None else "x unified",
     )
     if panel.as_percent:
@@ -173,6 +180,11 @@ def interactive(panel: Panel) -> go.Figure:
     if panel.logarithmic:
         figure.update_yaxes(type="log")
     return figure
+
+
+def _legend_rows(panel: Panel) -> int:
+    """How many lines of text a legend has at the least width."""
+    return -(-sum(line.listed for line in panel.lines) // LEGEND_COLUMNS)
 
 
 def _add_band(figure: go.Figure, line: Line, low: Values, high: Values) -> None:
@@ -190,7 +202,7 @@ def _add_band(figure: go.Figure, line: Line, low: Values, high: Values) -> None:
         fillcolor=line.colour,
         opacity=0.15,
         line={"width": 0},
-        legendgroup=line.name,
+        legendgroup=line.colour,
         showlegend=False,
         hoverinfo="skip",
     )

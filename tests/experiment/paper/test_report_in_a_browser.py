@@ -14,6 +14,7 @@ QUIET = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 PHONE = {"width": 390, "height": 844}
+SETTLING_MILLISECONDS = 1500
 DESK = {"width": 1280, "height": 900}
 
 
@@ -40,6 +41,14 @@ class Seen:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(report.as_uri())
         self.page.wait_for_function("document.readyState === 'complete'")
+        self.page.wait_for_timeout(SETTLING_MILLISECONDS)
+
+
+def drawn_width(page: Page, panel: int) -> float:
+    """How wide a chart is drawn, once it has been fitted to its panel."""
+    box = page.locator(".panel").nth(panel).locator(".main-svg").first.bounding_box()
+    assert box is not None
+    return box["width"]
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
@@ -56,6 +65,7 @@ def test_all_charts_are_drawn_in_the_width_there_is(
         box = panels.nth(index).bounding_box()
         assert box is not None
         assert 250 < box["width"] <= size["width"]
+        assert drawn_width(seen.page, index) == pytest.approx(box["width"], abs=1)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert seen.said == []
     assert [url for url in seen.asked if not url.startswith(("file:", "data:"))] == []

@@ -99,7 +99,8 @@ def _suspension_panels(
             known = [(x, value.mean) for x, value in zip(xs, theirs, strict=True) if value]
             if known:
                 x, y = zip(*known, strict=True)
-                lines.append(Line(f"{rule}, authors", x, y, colour, dashed=True))
+                name = f"{rule}, authors"
+                lines.append(Line(name, x, y, colour, dashed=True, listed=False))
         if lines:
             panels.append(Panel(find_task(task).title, "P", label, lines, as_percent=as_percent))
     return panels
@@ -136,7 +137,7 @@ def steering(records: Records, plan: Plan) -> Chart | None:
             if not runs:
                 continue
             lines = [
-                Line(client, _middles(runs[0]), values[quantity], colour)
+                _heard(client, _middles(runs[0]), values[quantity], colour)
                 for (client, values), colour in zip(
                     runs[0].steering.items(), CLIENT_COLOURS, strict=False
                 )
@@ -147,6 +148,12 @@ def steering(records: Records, plan: Plan) -> Chart | None:
         return None
     title = f"K and staleness of each client under AsyncFedED, P = {USUAL_SUSPENSION:g}, seed 0"
     return Chart(title, panels, columns=len(panels) // 2)
+
+
+def _heard(name: str, x: Sequence[float], y: Sequence[float | None], colour: str) -> Line:
+    """A client's course through the parts of the run in which it was heard."""
+    known = [(at, value) for at, value in zip(x, y, strict=True) if value is not None]
+    return Line(name, [at for at, _ in known], [value for _, value in known], colour)
 
 
 def _middles(record: Record) -> list[float]:

@@ -123,7 +123,6 @@ class SweepStudy:
                 f"sweeps {str(database)!r} cannot be opened as a database of Optuna's: remove the "
                 "file, and it will be made anew from the runs in the store"
             ) from None
-        self._study.set_metric_names(["max accuracy", "seconds to target"])
 
     def kinds_left(self) -> list[Kind]:
         """What `units` will bring, for an estimate of time."""
