@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from asyncfeded import rules
-from asyncfeded.experiment.settings import setting_names
+from asyncfeded.cli.main import cli
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PYTHON_BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -33,7 +34,23 @@ def test_the_readme_names_only_rules_and_options_that_exist() -> None:
     assert "asyncfeded" in named
     assert named <= set(rules.REGISTRY)
     commands = "\n".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
-    hyperparameters = {name for factory in rules.REGISTRY.values() for name in factory().settings}
-    known = {*setting_names(), *hyperparameters, "overwrite", "config", "help"}
-    for option in re.findall(r"--([a-z][a-z-]*)", commands):
-        assert option.replace("-", "_") in known, option
+    lines = [
+        line.split("#")[0].split()
+        for line in commands.replace("\\\n", " ").splitlines()
+        if line.startswith("asyncfeded ")
+    ]
+    assert len(lines) > 10
+    for words in lines:
+        command = command_of(words[1:])
+        known = {name for parameter in command.params for name in parameter.opts}
+        for option in (word for word in words if word.startswith("--")):
+            assert option in known, " ".join(words)
+
+
+def command_of(words: list[str]) -> click.Command:
+    command: click.Command = cli
+    for word in words:
+        if not isinstance(command, click.Group):
+            break
+        command = command.commands[word]
+    return command
