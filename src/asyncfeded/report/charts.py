@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 
 DPI = 130
 PANEL_INCHES = (4.6, 3.4)
-LEGEND_INCHES = 0.5
+LEGEND_ROW_INCHES = 0.25
 PANEL_PIXELS = 300
 LEGEND_ROW_PIXELS = 22
 LEGEND_COLUMNS = 2
@@ -74,8 +74,11 @@ def save(chart: Chart, path: Path) -> None:
     """Draw a chart as PNG and SVG beside each other; `path` has no suffix."""
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
+    listed = {line.name for panel in chart.panels for line in panel.lines if line.listed}
+    across = 2 * columns
+    below = 0.3 + LEGEND_ROW_INCHES * -(-len(listed) // across)
     width, height = PANEL_INCHES
-    figure = Figure(figsize=(columns * width, rows * height + LEGEND_INCHES), layout="constrained")
+    figure = Figure(figsize=(columns * width, rows * height + below), layout="constrained")
     figure.suptitle(chart.title, parse_math=False)
     for index, panel in enumerate(chart.panels):
         _draw(panel, figure.add_subplot(rows, columns, index + 1))
@@ -85,11 +88,7 @@ def save(chart: Chart, path: Path) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     figure.legend(
-        handles.values(),
-        handles,
-        loc="outside lower center",
-        ncols=min(6, len(handles)),
-        frameon=False,
+        handles.values(), handles, loc="outside lower center", ncols=across, frameon=False
     )
     for suffix in (".png", ".svg"):
         # Without a date, the same chart gives the same file.
