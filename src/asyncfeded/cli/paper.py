@@ -17,6 +17,8 @@ from asyncfeded.experiment.paper.plan import FIGURES, TABLES, TASKS, Plan, Scale
 from asyncfeded.experiment.paper.record import Record
 from asyncfeded.experiment.paper.work import Standing, Unit
 
+INTERRUPTED = 130
+
 
 @click.command()
 @click.option("--figure", type=int, multiple=True, help="only this figure, 1 to 14; repeatable")
@@ -33,7 +35,10 @@ from asyncfeded.experiment.paper.work import Standing, Unit
 @click.option("--seeds", type=int, help="seeds per cell [default: quick 1, full 5]")
 @click.option("--seconds", type=float, help="virtual seconds per run [default: by scale and task]")
 @click.option(
-    "--suspension", type=float, multiple=True, help="only this P; repeatable [default: by scale]"
+    "--suspension",
+    type=float,
+    multiple=True,
+    help="P of Figures 3 and 5 to 14; repeatable [default: by scale]; all else is at P = 0.1",
 )
 @click.option(
     "--report-only", is_flag=True, help="make no runs: report what is in the folder's store"
@@ -71,7 +76,7 @@ def paper(
       asyncfeded paper --workers 2
       asyncfeded paper --figure 2 --task synthetic-1-1 --seeds 3
       asyncfeded paper --table 4 --task synthetic-1-1 --scale full --workers 2
-      asyncfeded paper --scale full --suspension 0 --suspension 0.9 --seeds 3
+      asyncfeded paper --figure 3 --scale full --suspension 0 --suspension 0.9 --seeds 3
     """
     everything = not (figure or table or study)
     plan = Plan(
@@ -94,7 +99,7 @@ def paper(
                 evaluation.run(progress)
     except KeyboardInterrupt:
         say(console, "interrupted: the runs that were done are kept; the same command goes on")
-        raise
+        sys.exit(INTERRUPTED)
     say(console, f"report: {evaluation.write()}")
 
 

@@ -52,10 +52,13 @@ class RunStore:
         except ValueError:
             record = None
         if not isinstance(record, dict) or record.get("key") != key:
-            raise FileError(
-                f"run {str(path)!r} is damaged: remove the file, and it will be run again"
-            )
+            raise self.damaged(key)
         return record
+
+    def damaged(self, key: str) -> FileError:
+        """What to say of a run that cannot be understood."""
+        path = str(self._path(key))
+        return FileError(f"run {path!r} is damaged: remove the file, and it will be run again")
 
     def put(self, record: Mapping[str, Any]) -> None:
         """Keep a run by its own key."""

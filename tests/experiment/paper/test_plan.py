@@ -50,6 +50,8 @@ def test_figures_5_to_14_are_one_per_p() -> None:
     assert figure_of(0.25) is None
     only = replace(FULL, figures=(7,), tasks=("femnist",))
     assert {cell.suspension for cell in cells_over_time(only)} == {0.2}
+    quick = Plan(figures=(7,), tasks=("femnist",))
+    assert {cell.suspension for cell in cells_over_time(quick)} == {0.2}
 
 
 def test_figure_4_has_adaptive_k_and_four_constant_ones() -> None:
@@ -119,6 +121,7 @@ def test_runs_are_timed_to_nine_tenths_of_the_authors_best() -> None:
         ({"seeds": 0}, "seeds must be from 1 to 1000; given 0"),
         ({"tasks": ("mnist",)}, "task must be .* given 'mnist'"),
         ({"seconds": 0.0}, "seconds must be above 0; given 0.0"),
+        ({"figures": (7,), "suspensions": (0.5,)}, "figure 7 shows P = 0.2, .* given 0.5"),
         ({"suspensions": (1.0,)}, "suspension must be .*; given 1.0"),
     ],
 )

@@ -56,7 +56,10 @@ def test_a_sweep_is_an_optuna_study_ranked_both_ways(small_evaluation: Path) -> 
     ranked = rows_of(small_evaluation / "tables" / "table-1.csv")
     accuracies = [float(row["max_accuracy"]) for row in ranked]
     assert accuracies == sorted(accuracies, reverse=True)
-    assert sorted(int(row["rank_by_time"]) for row in ranked) == [1, 2, 3, 4, 5]
+    ranks = [int(row["rank_by_accuracy"]) for row in ranked]
+    assert ranks == [1 + sum(other > own for other in accuracies) for own in accuracies]
+    assert {row["seconds_to_target"] for row in ranked} == {"inf"}
+    assert {row["rank_by_time"] for row in ranked} == {"1"}  # nobody gets there in 6 s
     assert [row["mu"] for row in ranked if row["papers_choice"] == "True"] == ["0.1"]
 
 
@@ -81,10 +84,16 @@ def test_who_is_first_is_told_with_one_deviation_of_grace() -> None:
     close = {**others, ("t", "asyncfeded", 0.0): cell(0.68, 0.03, 10.0)}
     close["t", "fedavg", 0.0] = cell(0.70, 0.01, 80.0)
     (contest,) = contests(close)
-    assert (contest.most_accurate, contest.fastest) == ("fedavg", "asyncfeded")
+    assert (contest.most_accurate, contest.fastest) == (("fedavg",), ("asyncfeded",))
     assert (contest.is_first, contest.is_close, contest.is_fastest) == (False, True, True)
     far = {**close, ("t", "asyncfeded", 0.0): cell(0.66, 0.03, 10.0)}
     assert not contests(far)[0].is_close
+    shared = {**others, ("t", "fedprox", 0.0): cell(0.4, 0.0, 90.0)}
+    (tie,) = contests(shared)
+    assert tie.most_accurate == PAPER_RULES[:4]
+    assert not tie.is_first
+    assert tie.is_close
+    assert not tie.is_fastest
     missing = {key: value for key, value in far.items() if key[1] != "fedprox"}
     assert contests(missing) == []
 
@@ -156,6 +165,46 @@ def test_a_report_can_be_made_of_the_runs_that_there_are(
     left = {path.stem for path in (tmp_path / "store").iterdir()}
     assert {row["run"] for row in rows_of(tmp_path / "results.csv")} == left
     assert (tmp_path / "report.html").exists()
+
+
+def test_a_run_that_was_removed_is_made_again(small_evaluation: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "again"
+    shutil.copytree(small_evaluation, folder)
+    swept = [row for row in rows_of(folder / "results.csv") if "mu=1.0" in row["hyperparameters"]]
+    (folder / "store" / f"{swept[0]['run']}.json").unlink()
+    done = asyncfeded(*SMALL_EVALUATION, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    results = folder / "results.csv"
+    assert results.read_bytes() == (small_evaluation / "results.csv").read_bytes()
+    assert len(rows_of(folder / "tables" / "table-1.csv")) == 5
+
+
+def test_a_run_without_its_parts_is_damaged(small_evaluation: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_evaluation / "store", tmp_path / "store")
+    path = next(iter((tmp_path / "store").iterdir()))
+    path.write_text(f'{{"key":"{path.stem}"}}')
+    done = asyncfeded(*SMALL_EVALUATION, "--report-only", "--out", tmp_path)
+    assert done.returncode == 2
+    assert f"{path.name}' is damaged: remove the file" in done.stderr
+
+
+def test_a_target_that_some_seeds_miss_is_told_as_such(tmp_path: Path) -> None:
+    done = asyncfeded(
+        "paper", "--study", "--seeds", "2", "--seconds", "1", "--task", "synthetic-1-1",
+        "--workers", "2", "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = (tmp_path / "report.html").read_text()
+    assert "0 of 2" in report
+    assert "Robustness" not in report
+    variants = rows_of(tmp_path / "results.csv")
+    told_apart = [tuple(v for k, v in row.items() if k not in RESULT_COLUMNS) for row in variants]
+    assert len(set(told_apart)) == len(variants)
+
+
+RESULT_COLUMNS = (
+    *("max_accuracy", "final_accuracy", "t90_seconds", "updates", "log_sha256", "run"),
+)
 
 
 def test_a_report_of_nothing_is_no_error(tmp_path: Path) -> None:

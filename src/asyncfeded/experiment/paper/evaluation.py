@@ -7,6 +7,7 @@ from asyncfeded.core.errors import FileError
 from asyncfeded.experiment.paper import figures, griewank, words
 from asyncfeded.experiment.paper.plan import (
     USUAL_SUSPENSION,
+    Cell,
     Plan,
     cells_of_constant_epochs,
     cells_of_study,
@@ -51,7 +52,13 @@ class Evaluation:
             *cells_of_constant_epochs(plan),
             *cells_of_study(plan),
         ]
-        for settings in {run.task: run for run in runs_of(plan, self._cells)}.values():
+        tried = [
+            Cell(task, SWEEPS[table].rule, USUAL_SUSPENSION)
+            for table in plan.tables
+            for task in plan.tried_tasks
+        ]
+        every = runs_of(plan, [*self._cells, *tried])
+        for settings in {run.task: run for run in every}.values():
             check(settings)
             data_for(settings)  # data that are not there are missed before anything is begun
         self._sweeps = {
@@ -73,7 +80,7 @@ class Evaluation:
     def _kinds(self, runs: Sequence[Unit]) -> list[Kind]:
         return [
             *(unit.kind for unit in runs),
-            *(kind for study in self._sweeps.values() for kind in study.kinds_left()),
+            *(kind for study in self._sweeps.values() for kind in study.kinds()),
         ]
 
     def write(self) -> Path:
@@ -90,7 +97,8 @@ class Evaluation:
         every = [run for runs in records.values() for run in runs]
         write_runs(self._folder / "results.csv", [*every, *swept])
         path = self._folder / "report.html"
-        lead = words.lead(self._plan, len({run.key for run in [*every, *swept]}))
+        seeds = [len(runs) for runs in records.values()]
+        lead = words.lead(self._plan, len({run.key for run in [*every, *swept]}), seeds)
         write_page(path, "AsyncFedED: the paper's evaluation, reproduced", lead, sections)
         return path
 
@@ -98,9 +106,9 @@ class Evaluation:
         if not found:
             return
         write_rows(self._folder / "tables" / "cells.csv", words.cell_rows(found))
-        yield words.first_places(our_contests(found), authors_contests(), self._command)
-        yield words.robustness(found)
-        yield words.differences(found)
+        first = words.first_places(our_contests(found), authors_contests(), self._command)
+        sections = (first, words.robustness(found), words.differences(found))
+        yield from (section for section in sections if section is not None)
 
     def _figures(self, records: Records, found: Sequence[CellFigures]) -> Iterator[Section]:
         plan = self._plan

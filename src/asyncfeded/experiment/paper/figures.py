@@ -126,7 +126,7 @@ def constant_epochs(records: Records, plan: Plan) -> Chart | None:
 
 
 def steering(records: Records, plan: Plan) -> Chart | None:
-    """What the paper lacks: K and staleness of each client over time, of the first seed."""
+    """What the paper lacks: K and staleness of each client over time, of one seed."""
     panels = []
     for quantity, label, logarithmic in (
         ("epochs", "K", False),
@@ -146,7 +146,7 @@ def steering(records: Records, plan: Plan) -> Chart | None:
             panels.append(Panel(title, TIME, label, lines, logarithmic=logarithmic))
     if not panels:
         return None
-    title = f"K and staleness of each client under AsyncFedED, P = {USUAL_SUSPENSION:g}, seed 0"
+    title = f"K and staleness of each client under AsyncFedED, P = {USUAL_SUSPENSION:g}, one seed"
     return Chart(title, panels, columns=len(panels) // 2)
 
 
@@ -164,8 +164,8 @@ def _middles(record: Record) -> list[float]:
 def _course(name: str, runs: Sequence[Record], colour: str) -> Line:
     """The mean over seeds, each run smoothed over five evaluations, and one deviation each way."""
     smooth = np.array([smoothed(np.array(run.accuracy), 5) for run in runs])
-    mean, deviation = smooth.mean(axis=0), smooth.std(axis=0)
     banded = len(runs) > 1
+    mean, deviation = smooth.mean(axis=0), smooth.std(axis=0, ddof=int(banded))
     return Line(
         name,
         runs[0].seconds,

@@ -64,6 +64,12 @@ class Plan:
             require(above, "seconds", "above 0", self.seconds)
         for suspension in self.suspensions:
             require(0 <= suspension < 1, "suspension", "at least 0 and below 1", suspension)
+        if self.suspensions and self.figures != FIGURES:
+            for missing in set(self._asked()) - set(self.suspensions):
+                raise SettingError(
+                    f"figure {figure_of(missing)} shows P = {missing:g}, which is not among the "
+                    f"values of suspension; given {', '.join(f'{p:g}' for p in self.suspensions)}"
+                )
 
     @property
     def num_seeds(self) -> int:
@@ -91,7 +97,13 @@ class Plan:
         """The values of P that are run for Figures 3 and 5 to 14."""
         if self.suspensions:
             return self.suspensions
-        return SUSPENSIONS if self.scale == "full" else QUICK_SUSPENSIONS
+        if self.scale == "full":
+            return SUSPENSIONS
+        asked = () if self.figures == FIGURES else self._asked()
+        return tuple(sorted({*QUICK_SUSPENSIONS, *asked}))
+
+    def _asked(self) -> list[float]:
+        return [p for p in SUSPENSIONS if figure_of(p) in self.figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +178,7 @@ def constant(epochs: int) -> tuple[tuple[str, float | str], ...]:
 
 
 STUDIES: Mapping[str, tuple[tuple[str, float | str], ...]] = {
-    "as the paper": (),
+    "as in the figures": (),
     "K rounded down (Eq. 8 as printed)": (("rounding", "floor"),),
     "K's fraction carried": (("rounding", "carry"),),
     "K at most 20": (("max_epochs", 20),),

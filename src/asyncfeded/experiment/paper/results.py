@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -14,6 +15,7 @@ from asyncfeded.experiment.paper.work import Laboratory
 from asyncfeded.experiment.tasks import PAPER_RULES
 
 OURS = PAPER_RULES[0]
+TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
 
 Records = Mapping[Cell, Sequence[Record]]
 """The runs of each cell that there are, by seed."""
@@ -33,7 +35,8 @@ def find_records(plan: Plan, cells: Iterable[Cell], laboratory: Laboratory) -> R
 def spread(values: Iterable[float]) -> Spread:
     """Mean and standard deviation; of one value, no deviation."""
     known = list(values)
-    return Spread(fmean(known), stdev(known) if len(known) > 1 else 0.0)
+    varies = len(known) > 1 and all(map(isfinite, known))
+    return Spread(fmean(known), stdev(known) if varies else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,12 @@ def figures_of(records: Records) -> list[CellFigures]:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Who is first in one task at one P."""
+    """Who is first in one task at one P; those who share a place are all named."""
 
     task: str
     suspension: float
-    most_accurate: str
-    fastest: str
+    most_accurate: tuple[str, ...]
+    fastest: tuple[str, ...]
     is_first: bool
     is_close: bool
     """AsyncFedED is first, or less than one standard deviation behind."""
@@ -104,18 +107,20 @@ def contests(
         }
         if set(rules) != set(PAPER_RULES):
             continue
-        best = max(rules, key=lambda rule: rules[rule][0].mean)
-        fastest = min(rules, key=lambda rule: rules[rule][1].mean)
-        ours, first = rules[OURS][0], rules[best][0]
+        most = max(rules.values(), key=lambda figures: figures[0].mean)[0]
+        least = min(figures[1].mean for figures in rules.values())
+        best = tuple(rule for rule, (accuracy, _) in rules.items() if accuracy.mean == most.mean)
+        fastest = tuple(rule for rule, (_, t90) in rules.items() if t90.mean == least)
+        ours = rules[OURS][0]
         found.append(
             Contest(
                 task,
                 suspension,
                 most_accurate=best,
                 fastest=fastest,
-                is_first=best == OURS,
-                is_close=best == OURS or first.mean - ours.mean <= max(first.sd, ours.sd),
-                is_fastest=fastest == OURS,
+                is_first=best == (OURS,),
+                is_close=most.mean - ours.mean <= max(most.sd, ours.sd),
+                is_fastest=fastest == (OURS,),
             )
         )
     return found
@@ -142,7 +147,7 @@ def write_runs(path: Path, records: Iterable[Record]) -> None:
         {
             **{name: record.settings[name] for name in names},
             "hyperparameters": _short(record.settings["hyperparameters"]),
-            "unit": record.settings["unit"],
+            **{name: record.settings[name] for name in TRAINING},
             "max_accuracy": record.max_accuracy,
             "final_accuracy": record.accuracy[-1],
             "t90_seconds": record.t90_seconds,

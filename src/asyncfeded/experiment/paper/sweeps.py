@@ -6,13 +6,15 @@ points and what they gave, and can be opened with Optuna's own tools.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import optuna
+from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
+from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from asyncfeded.core.errors import FileError
@@ -113,7 +115,7 @@ class SweepStudy:
         database = folder / "sweeps.db"
         try:
             self._study = optuna.create_study(
-                storage=f"sqlite:///{database}",
+                storage=URL.create("sqlite", database=str(database)).render_as_string(),
                 study_name=f"table {table}, {task}, {plan.scale}, {seconds:g} s, results {RESULTS}",
                 directions=["maximize", "minimize"],
                 load_if_exists=True,
@@ -124,11 +126,9 @@ class SweepStudy:
                 "file, and it will be made anew from the runs in the store"
             ) from None
 
-    def kinds_left(self) -> list[Kind]:
-        """What `units` will bring, for an estimate of time."""
-        settled = [_point_of(trial.params) for trial in self._complete()]
-        left = [point for point in self._points if point not in settled]
-        return [(self._task, self._sweep.rule, USUAL_SUSPENSION) for _ in left]
+    def kinds(self) -> list[Kind]:
+        """What `units` brings, for an estimate of time."""
+        return [(self._task, self._sweep.rule, USUAL_SUSPENSION) for _ in self._points]
 
     def records(self, laboratory: Laboratory) -> list[Record]:
         """The runs of the sweep that are there."""
@@ -136,34 +136,24 @@ class SweepStudy:
         return [run for run in runs if run is not None]
 
     def units(self) -> Iterator[Unit]:
-        """The points that have no result yet, asked of the study one by one."""
-        known = self._study.get_trials(deepcopy=False)
-        for trial in known:
-            if trial.state == TrialState.RUNNING:  # whoever ran it was interrupted
-                self._study.tell(trial.number, state=TrialState.FAIL)
-        settled = [
-            _point_of(trial.params or trial.system_attrs.get("fixed_params", {}))
-            for trial in known
-            if trial.state in (TrialState.COMPLETE, TrialState.WAITING)
-        ]
+        """Every point: the store says which are there, the study notes what they gave."""
         for point in self._points:
-            if point not in settled:
-                self._study.enqueue_trial(point)
-        for _ in self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            yield self._unit(self._study.ask())
+            yield Unit(self._settings(point), partial(self._note, point))
 
-    def _unit(self, trial: optuna.Trial) -> Unit:
-        point = {
-            name: float(trial.suggest_categorical(name, values))
-            for name, values in self._sweep.ranges.items()
-        }
-
-        def tell(record: Record) -> None:
-            trial.set_user_attr("run", record.key)
-            values = (record.max_accuracy, record.seconds_to(target_accuracy(self._task)))
-            self._study.tell(trial, values)
-
-        return Unit(self._settings(point), tell)
+    def _note(self, point: Point, record: Record) -> None:
+        """Add a finished trial, unless the study has it."""
+        known = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if any(trial.user_attrs.get("run") == record.key for trial in known):
+            return
+        trial = optuna.trial.create_trial(
+            params=dict(point),
+            distributions={
+                name: CategoricalDistribution(values) for name, values in self._sweep.ranges.items()
+            },
+            values=[record.max_accuracy, record.seconds_to(target_accuracy(self._task))],
+            user_attrs={"run": record.key},
+        )
+        self._study.add_trial(trial)
 
     def ranking(self, laboratory: Laboratory) -> list[Ranked]:
         """All points that were run, the highest accuracy first."""
@@ -175,14 +165,7 @@ class SweepStudy:
         ]
         return sorted(found, key=lambda row: (-row.max_accuracy, row.seconds_to_target))
 
-    def _complete(self) -> list[optuna.trial.FrozenTrial]:
-        return self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-
     def _settings(self, point: Point) -> RunSettings:
         given = tuple(self._sweep.hyperparameters(point).items())
         cell = Cell(self._task, self._sweep.rule, USUAL_SUSPENSION, given)
         return settings_of(self._plan, cell, seed=0)
-
-
-def _point_of(params: Mapping[str, Any]) -> Point:
-    return {name: float(value) for name, value in params.items()}

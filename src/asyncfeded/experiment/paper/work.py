@@ -111,7 +111,13 @@ class Laboratory:
     def find(self, settings: RunSettings) -> Record | None:
         """A run that was made already."""
         key = _key(settings)
-        return Record(**self._store.get(key)) if key in self._store else None
+        return self._read(key) if key in self._store else None
+
+    def _read(self, key: str) -> Record:
+        try:
+            return Record(**self._store.get(key))
+        except TypeError:
+            raise self._store.damaged(key) from None
 
     def carry_out(
         self, units: Iterable[Unit], kinds: Sequence[Kind], on_progress: OnProgress
@@ -154,7 +160,7 @@ class Laboratory:
                 running[key].units.append(unit)
             elif key in self._store:
                 standing.left.remove(unit.kind)
-                _finish(unit, Record(**self._store.get(key)), standing, on_progress)
+                _finish(unit, self._read(key), standing, on_progress)
             else:
                 standing.left.remove(unit.kind)
                 standing.running[key] = (unit, time.monotonic())
