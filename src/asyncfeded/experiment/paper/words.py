@@ -336,8 +336,8 @@ def study(records: Records, plan: Plan) -> Section | None:
         return None
     text = (
         "AsyncFedED as in the figures and with something changed: how K is rounded, what it "
-        "counts, how it is bounded, how the clients train. Variants that a task has anyway are left "
-        "out."
+        "counts, how it is bounded, how the clients train. Variants that a task has anyway are "
+        "left out."
     )
     return Section("study", "What the paper leaves open", [text], grids=grids)
 
