@@ -24,6 +24,9 @@ class Grid:
     """Cells that stand out, as (row, column)."""
     folded: bool = False
 
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.headings) for row in self.rows), self.caption
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

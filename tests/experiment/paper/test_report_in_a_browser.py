@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run", "--disable-quic"),
     *("--disable-background-networking", "--disable-component-update"),
 )
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 SETTLING_MILLISECONDS = 1500
-DESK = {"width": 1280, "height": 900}
+DESK: ViewportSize = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,8 @@ def browser() -> Iterator[Browser]:
 class Seen:
     """A page of the report, with what it said and asked for."""
 
-    def __init__(self, browser: Browser, report: Path, size: dict[str, int]) -> None:
-        self.page: Page = browser.new_page(viewport=size)  # type: ignore[arg-type]
+    def __init__(self, browser: Browser, report: Path, size: ViewportSize) -> None:
+        self.page: Page = browser.new_page(viewport=size)
         self.said: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
@@ -53,7 +53,7 @@ def drawn_width(page: Page, panel: int) -> float:
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
 def test_all_charts_are_drawn_in_the_width_there_is(
-    browser: Browser, small_evaluation: Path, size: dict[str, int]
+    browser: Browser, small_evaluation: Path, size: ViewportSize
 ) -> None:
     seen = Seen(browser, small_evaluation / "report.html", size)
     panels = seen.page.locator(".panel")

@@ -33,11 +33,11 @@ def test_a_run_is_made_once_however_often_it_is_asked_for(tmp_path: Path) -> Non
     # The second names the task's own value, the third is another run.
     units = [unit(told), unit(told, lam=5.0), unit(told, seed=1)]
     laboratory = Laboratory(RunStore(store), workers=2)
-    laboratory.carry_out(units, [u.kind for u in units], nobody)
+    laboratory.carry_out(units, nobody)
     assert len(told) == 3
     assert len(list(store.iterdir())) == 2
     before = {path: path.stat().st_mtime_ns for path in store.iterdir()}
-    laboratory.carry_out(units, [u.kind for u in units], nobody)
+    laboratory.carry_out(units, nobody)
     assert len(told) == 6
     assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == before
     found = [laboratory.find(one.settings) for one in units]
@@ -48,7 +48,7 @@ def test_a_run_is_made_once_however_often_it_is_asked_for(tmp_path: Path) -> Non
 def test_a_record_has_the_curve_and_how_k_was_steered(tmp_path: Path) -> None:
     told: list[Record] = []
     one = unit(told)
-    Laboratory(RunStore(tmp_path), workers=1).carry_out([one], [one.kind], nobody)
+    Laboratory(RunStore(tmp_path), workers=1).carry_out([one], nobody)
     (record,) = told
     assert record.seconds[0] == 0.0
     assert len(record.accuracy) == len(record.seconds)

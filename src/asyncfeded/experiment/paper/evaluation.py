@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.experiment.paper import figures, griewank, words
+from asyncfeded.experiment.paper import beside_authors, figures, griewank, variants, words
 from asyncfeded.experiment.paper.plan import (
     USUAL_SUSPENSION,
     Cell,
@@ -26,7 +26,7 @@ from asyncfeded.experiment.paper.results import (
     write_runs,
 )
 from asyncfeded.experiment.paper.sweeps import SWEEPS, SweepStudy
-from asyncfeded.experiment.paper.work import Kind, Laboratory, OnProgress, Unit, data_for
+from asyncfeded.experiment.paper.work import Laboratory, OnProgress, Unit, data_for
 from asyncfeded.experiment.run import check
 from asyncfeded.report.charts import Chart, save
 from asyncfeded.report.page import Section, write_page
@@ -69,19 +69,10 @@ class Evaluation:
 
     def run(self, on_progress: OnProgress) -> None:
         """Make the runs that are not there yet."""
-        runs = [Unit(settings) for settings in runs_of(self._plan, self._cells)]
-        self._laboratory.carry_out(self._units(runs), self._kinds(runs), on_progress)
-
-    def _units(self, runs: Sequence[Unit]) -> Iterator[Unit]:
-        yield from runs
+        units = [Unit(settings) for settings in runs_of(self._plan, self._cells)]
         for study in self._sweeps.values():
-            yield from study.units()
-
-    def _kinds(self, runs: Sequence[Unit]) -> list[Kind]:
-        return [
-            *(unit.kind for unit in runs),
-            *(kind for study in self._sweeps.values() for kind in study.kinds()),
-        ]
+            units += study.units()
+        self._laboratory.carry_out(units, on_progress)
 
     def write(self) -> Path:
         """Write figures, tables and the report from what is in the store; return the report."""
@@ -90,24 +81,25 @@ class Evaluation:
         sections = [
             *self._headline(found),
             *self._figures(records, found),
-            *self._study(records),
+            *filter(None, [variants.study(records, self._plan)]),
             *self._tables(),
         ]
-        swept = [run for study in self._sweeps.values() for run in study.records(self._laboratory)]
-        every = [run for runs in records.values() for run in runs]
-        write_runs(self._folder / "results.csv", [*every, *swept])
+        every = {run.key: run for runs in records.values() for run in runs}
+        for study in self._sweeps.values():
+            every |= {run.key: run for _, run in study.results(self._laboratory)}
+        write_runs(self._folder / "results.csv", every.values())
         path = self._folder / "report.html"
         seeds = [len(runs) for runs in records.values()]
-        lead = words.lead(self._plan, len({run.key for run in [*every, *swept]}), seeds)
+        lead = words.lead(self._plan, len(every), seeds)
         write_page(path, "AsyncFedED: the paper's evaluation, reproduced", lead, sections)
         return path
 
     def _headline(self, found: Sequence[CellFigures]) -> Iterator[Section]:
         if not found:
             return
-        write_rows(self._folder / "tables" / "cells.csv", words.cell_rows(found))
-        first = words.first_places(our_contests(found), authors_contests(), self._command)
-        sections = (first, words.robustness(found), words.differences(found))
+        write_rows(self._folder / "tables" / "cells.csv", beside_authors.cell_rows(found))
+        first = beside_authors.first_places(our_contests(found), authors_contests(), self._command)
+        sections = (first, beside_authors.robustness(found), beside_authors.differences(found))
         yield from (section for section in sections if section is not None)
 
     def _figures(self, records: Records, found: Sequence[CellFigures]) -> Iterator[Section]:
@@ -165,11 +157,6 @@ class Evaluation:
             files=[f"figures/{name}{suffix}" for suffix in (".png", ".svg", ".csv")],
         )
 
-    def _study(self, records: Records) -> Iterator[Section]:
-        section = words.study(records, self._plan)
-        if section is not None:
-            yield section
-
     def _tables(self) -> Iterator[Section]:
         for table in self._plan.tables:
             rankings = {
@@ -178,6 +165,6 @@ class Evaluation:
             }
             rankings = {task: rows for task, rows in rankings.items() if rows}
             if rankings:
-                section, rows = words.sweep(table, SWEEPS[table], rankings)
+                section, rows = variants.sweep(table, SWEEPS[table], rankings)
                 write_rows(self._folder / "tables" / f"table-{table}.csv", rows)
                 yield section

@@ -190,7 +190,7 @@ STUDIES: Mapping[str, tuple[tuple[str, float | str], ...]] = {
     "no decay": (("decay", 1.0),),
     "momentum 0": (("momentum", 0.0),),
 }
-"""AsyncFedED with one thing changed at a time."""
+"""AsyncFedED as it is, and with something changed."""
 
 
 def study_cells_of(plan: Plan, task: str) -> dict[str, Cell]:

@@ -39,6 +39,16 @@ def spread(values: Iterable[float]) -> Spread:
     return Spread(fmean(known), stdev(known) if varies else 0.0)
 
 
+def mean_maximum(runs: Sequence[Record]) -> float:
+    """The mean over runs of their highest accuracy."""
+    return spread(run.max_accuracy for run in runs).mean
+
+
+def mean_accuracy(runs: Sequence[Record]) -> float:
+    """The mean over runs and their whole course."""
+    return spread(sum(run.accuracy) / len(run.accuracy) for run in runs).mean
+
+
 @dataclass(frozen=True, slots=True)
 class CellFigures:
     """One cell: ours and the authors'."""
@@ -155,18 +165,19 @@ def write_runs(path: Path, records: Iterable[Record]) -> None:
             "log_sha256": record.summary["log_sha256"],
             "run": record.key,
         }
-        for record in {record.key: record for record in records}.values()
+        for record in records
     ]
     rows.sort(key=lambda row: [str(value) for value in row.values()])
     write_rows(path, rows)
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows with a heading."""
+    """Write rows with a heading; of none, an empty file."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+        if rows:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 def _short(hyperparameters: Mapping[str, object]) -> str:

@@ -4,7 +4,7 @@ Every point of a sweep is a run like any other, so that none is made twice; the 
 points and what they gave, and can be opened with Optuna's own tools.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -21,14 +21,14 @@ from asyncfeded.core.errors import FileError
 from asyncfeded.experiment.paper.authors import authors_cells
 from asyncfeded.experiment.paper.plan import USUAL_SUSPENSION, Cell, Plan, settings_of
 from asyncfeded.experiment.paper.record import RESULTS, Record
-from asyncfeded.experiment.paper.work import Kind, Laboratory, Unit
+from asyncfeded.experiment.paper.work import Laboratory, Unit
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.experiment.tasks import find_task
 
 Point = dict[str, float]
 
 TARGET_SHARE = 0.9
-DEFAULT_TARGETS = 0.5
+DEFAULT_TARGET = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,11 @@ class Sweep:
     def points(self, task: str, whole_grid: bool) -> list[Point]:
         """All combinations; or only those that differ from the paper's choice in one value."""
         chosen = self.selected(task)
-        grid = [dict(zip(self.ranges, values, strict=True)) for values in self._combinations()]
+        combinations = product(*self.ranges.values())
+        grid = [dict(zip(self.ranges, values, strict=True)) for values in combinations]
         if whole_grid:
             return grid
         return [point for point in grid if sum(point[n] != chosen[n] for n in point) <= 1]
-
-    def _combinations(self) -> Iterator[tuple[float, ...]]:
-        return product(*self.ranges.values())
 
 
 SWEEPS = {
@@ -90,7 +88,7 @@ def target_accuracy(task: str) -> float:
         for (of_task, _, suspension), cell in authors_cells().items()
         if of_task == task.removesuffix("-standin") and suspension == USUAL_SUSPENSION
     ]
-    return TARGET_SHARE * max(best) if best else DEFAULT_TARGETS
+    return TARGET_SHARE * max(best) if best else DEFAULT_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +124,14 @@ class SweepStudy:
                 "file, and it will be made anew from the runs in the store"
             ) from None
 
-    def kinds(self) -> list[Kind]:
-        """What `units` brings, for an estimate of time."""
-        return [(self._task, self._sweep.rule, USUAL_SUSPENSION) for _ in self._points]
-
-    def records(self, laboratory: Laboratory) -> list[Record]:
-        """The runs of the sweep that are there."""
-        runs = (laboratory.find(self._settings(point)) for point in self._points)
-        return [run for run in runs if run is not None]
-
-    def units(self) -> Iterator[Unit]:
+    def units(self) -> list[Unit]:
         """Every point: the store says which are there, the study notes what they gave."""
-        for point in self._points:
-            yield Unit(self._settings(point), partial(self._note, point))
+        return [Unit(self._settings(point), partial(self._note, point)) for point in self._points]
+
+    def results(self, laboratory: Laboratory) -> list[tuple[Point, Record]]:
+        """The points that were run."""
+        runs = ((point, laboratory.find(self._settings(point))) for point in self._points)
+        return [(point, run) for point, run in runs if run is not None]
 
     def _note(self, point: Point, record: Record) -> None:
         """Add a finished trial, unless the study has it."""
@@ -160,8 +153,7 @@ class SweepStudy:
         target = target_accuracy(self._task)
         found = [
             Ranked(point, run.max_accuracy, run.seconds_to(target))
-            for point in self._points
-            if (run := laboratory.find(self._settings(point))) is not None
+            for point, run in self.results(laboratory)
         ]
         return sorted(found, key=lambda row: (-row.max_accuracy, row.seconds_to_target))
 

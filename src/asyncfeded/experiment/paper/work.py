@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -119,15 +119,12 @@ class Laboratory:
         except TypeError:
             raise self._store.damaged(key) from None
 
-    def carry_out(
-        self, units: Iterable[Unit], kinds: Sequence[Kind], on_progress: OnProgress
-    ) -> None:
+    def carry_out(self, units: Sequence[Unit], on_progress: OnProgress) -> None:
         """Make those that are not in the store, and tell whoever asked for them.
 
-        Units are taken one by one as there is room; `kinds` says what will come. An error ends
-        the work; what is done by then is kept.
+        An error ends the work; what is done by then is kept.
         """
-        standing = Standing(list(kinds), self._workers)
+        standing = Standing([unit.kind for unit in units], self._workers)
         waiting = iter(units)
         running: dict[str, _Running] = {}
         pool = _make_pool(self._workers)
