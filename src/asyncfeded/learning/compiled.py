@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ from asyncfeded.learning.trainer import Loss
 
 VISITS_AT_ONCE = 1_000_000
 """How many visits to examples are listed before they are carried out."""
+KEPT_ARRAYS = 256
+"""Of how many clients the examples are kept as the kernel takes them."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 NO_VALUES = np.empty((0, 0), dtype=np.float32)
 
@@ -75,12 +78,12 @@ class CompiledTrainer:
         self.initial = self._flat.collect().copy()
         widths = [int(self._layers[0, dense.INPUTS]), *map(int, self._layers[:, dense.OUTPUTS])]
         self._rooms = _Rooms(self.schema.size, widths)
+        self._arrays = lru_cache(KEPT_ARRAYS)(self._read)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
         examples = data_of(self._datasets, task.client_id)
-        x = self._inputs(task.client_id, examples)
-        labels, values = self._targets(task.client_id, examples)
+        x, labels, values = self._arrays(task.client_id, examples)
         delta = np.empty_like(task.parameters)
         is_first = True
         with one_blas_thread():
@@ -117,6 +120,12 @@ class CompiledTrainer:
     def load(self, parameters: Vector) -> None:
         """Leave the module with these parameters."""
         self._flat.load(parameters)
+
+    def _read(
+        self, client_id: str, examples: TensorExamples
+    ) -> tuple[dense.Matrix, randomness.Places, dense.Matrix]:
+        """A client's inputs, classes and values; of the last two, one is empty."""
+        return self._inputs(client_id, examples), *self._targets(client_id, examples)
 
     def _inputs(self, client_id: str, examples: TensorExamples) -> dense.Matrix:
         x = examples.x.numpy()

@@ -12,7 +12,7 @@ from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TensorExamples:
     """Inputs and targets, one row each, in memory.
 

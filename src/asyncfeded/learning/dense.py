@@ -100,7 +100,7 @@ def train_passes(
             _squared_error_gradient(scores, values, batch)
         elif not _cross_entropy_gradient(scores, labels, batch):
             return False
-        _backward(model, layers, batch.size, outputs, scores, errors, gradient)
+        _backward(model, layers, x, batch, outputs, scores, errors, gradient)
         rate = rates[step]
         if pull > 0:
             for index in range(model.size):
@@ -140,6 +140,18 @@ def _turned(errors: Vector, inputs: Matrix) -> Matrix:
     for row in range(width):
         for column in range(count):
             rows[column, row] = inputs[row, column]
+    return rows
+
+
+@compiled
+def _chosen(errors: Vector, x: Matrix, batch: Places) -> Matrix:
+    """The examples of a mini-batch, one per row, in the last part of the room for errors."""
+    begin = 2 * (errors.size // 3)
+    rows = errors[begin : begin + batch.size * x.shape[1]].reshape(batch.size, x.shape[1])
+    for row in range(batch.size):
+        example = x[batch[row]]
+        for column in range(example.size):
+            rows[row, column] = example[column]
     return rows
 
 
@@ -222,13 +234,15 @@ def _squared_error_gradient(scores: Matrix, values: Matrix, batch: Places) -> No
 def _backward(
     model: Vector,
     layers: Table,
-    count: int,
+    x: Matrix,
+    batch: Places,
     outputs: Vector,
     error: Matrix,
     errors: Vector,
     gradient: Vector,
 ) -> None:
     """From the error of the scores to the gradient of every parameter, last layer first."""
+    count = batch.size
     for back in range(layers.shape[0]):
         index = layers.shape[0] - 1 - back
         layer = layers[index]
@@ -236,8 +250,10 @@ def _backward(
         _derive(error, _output(outputs, layers, index + 1, count), layer[ACTIVATION])
         if layer[OUTPUTS] < WORTH_TURNING:
             np.dot(error, inputs.T, _weight(gradient, layer))
-        else:
+        elif index > 0:
             np.dot(error, _turned(errors, inputs), _weight(gradient, layer))
+        else:
+            np.dot(error, _chosen(errors, x, batch), _weight(gradient, layer))
         if layer[BIAS] >= 0:
             bias = gradient[layer[BIAS] : layer[BIAS] + layer[OUTPUTS]]
             for row in range(bias.size):

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from heapq import heappop, heappush
 from itertools import count
-from queue import Empty, PriorityQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from asyncfeded.core.errors import require
@@ -41,7 +42,9 @@ class ThreadPool:
         require(workers >= 1, "workers", "at least 1", workers)
         self._train = train
         self._measure = measure
-        self._jobs: PriorityQueue[_Job] = PriorityQueue()
+        self._jobs: list[_Job] = []
+        self._lock = threading.Lock()
+        self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
         self._updates: dict[Key, Future[ClientUpdate]] = {}
         self._threads = [
@@ -71,19 +74,28 @@ class ThreadPool:
             self._queue(float("-inf"), None)
         for thread in self._threads:
             thread.join()
-        while not self._jobs.empty():
-            self._jobs.get().future.cancel()
+        for job in self._jobs:
+            job.future.cancel()
+        self._jobs.clear()
 
     def _queue(self, due: float, make: Callable[[], Outcome] | None) -> Future[Outcome]:
         future: Future[Outcome] = Future()
-        self._jobs.put(_Job(due, next(self._numbers), make, future))
+        with self._lock:
+            heappush(self._jobs, _Job(due, next(self._numbers), make, future))
+        self._ready.put(None)
         return future
+
+    def _next_job(self, wait: bool) -> _Job:
+        """Take what is due first; raises Empty if there is nothing, unless told to wait."""
+        self._ready.get(wait)
+        with self._lock:
+            return heappop(self._jobs)
 
     def _await(self, future: Future[Outcome]) -> Outcome:
         """Carry out what is due first until this is done, or is all that is left."""
         while not future.done():
             try:
-                job = self._jobs.get_nowait()
+                job = self._next_job(wait=False)
             except Empty:
                 break
             _carry_out(job)
@@ -91,7 +103,7 @@ class ThreadPool:
 
     def _work(self) -> None:
         """Run a thread: carry out what is due first until told to end."""
-        while _carry_out(self._jobs.get()):
+        while _carry_out(self._next_job(wait=True)):
             pass
 
 
