@@ -119,7 +119,7 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
     busy.wait(10)
     closing_thread = threading.Thread(target=pool.close)
     closing_thread.start()
-    while pool._jobs.qsize() < 5:  # four tasks, and the word to end
+    while len(pool._jobs) < 5:  # four tasks, and the word to end
         time.sleep(0.001)
     go.set()
     closing_thread.join(10)
