@@ -27,9 +27,10 @@ from asyncfeded.learning.models import mlp
 from asyncfeded.learning.reproducible import one_blas_thread, reproducible
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.loop import run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess
 from asyncfeded.store.log import EventLog
 

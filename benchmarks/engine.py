@@ -41,9 +41,10 @@ from asyncfeded.learning.rounds import batch_sizes
 from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND, paper_devices
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
 

@@ -15,8 +15,9 @@ from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Received
 from asyncfeded.runtime.loop import run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
 from peer_rounds.protocol import Rounds, claim_stdout, parser, serve, unavailable

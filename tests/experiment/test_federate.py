@@ -15,8 +15,8 @@ from asyncfeded import ClientNames, LocalTraining, OnDemand, federate, rules
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.experiment.result import Result
 from asyncfeded.runtime.events import Event, Joined, Replaced
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
-from asyncfeded.simulation.transport import Membership
 
 
 def datasets(clients: int = 4, size: int = 60) -> list[tuple[torch.Tensor, torch.Tensor]]:

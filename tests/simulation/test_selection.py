@@ -11,9 +11,10 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.runtime.events import Event, Joined, Received, Replaced
 from asyncfeded.runtime.loop import run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.transport import Arriving, Joining, Signal
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import make_workers
 from builders import vector
 

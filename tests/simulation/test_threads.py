@@ -13,8 +13,9 @@ from asyncfeded import ClientUpdate, Server, TrainTask, rules
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.threads import ThreadPool
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Workers, make_workers
 from asyncfeded.store.log import EventLog
 from builders import vector

@@ -18,8 +18,9 @@ from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.messages import Train
 from asyncfeded.runtime.events import Event, Joined, Left, Received
 from asyncfeded.runtime.loop import run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.pool import WorkerPool
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers, make_workers
 from asyncfeded.store.log import EventLog
 from reference_simulator import simulate

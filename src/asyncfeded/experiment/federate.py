@@ -28,11 +28,12 @@ from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Event
 from asyncfeded.runtime.loop import Evaluation, Measure, run
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import Membership, VirtualTransport
+from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
 

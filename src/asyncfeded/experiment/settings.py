@@ -26,7 +26,7 @@ from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
-from asyncfeded.simulation.transport import Membership
+from asyncfeded.runtime.membership import Membership
 
 Devices = Literal["auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare"]
 

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 from asyncfeded.core.errors import AsyncFedEDError, SettingError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
+from asyncfeded.runtime.jobs import Key, key_of, measured, trained, training_error
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
-from asyncfeded.simulation.jobs import Key, key_of, measured, trained, training_error
 
 
 class _Order(NamedTuple):

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
 from asyncfeded.runtime.loop import Measure, Pending
-from asyncfeded.simulation.jobs import Key, key_of, measured, trained_here
 
 Outcome = TypeVar("Outcome")
 

@@ -1,29 +1,15 @@
 """The virtual clock as a transport: who arrives when is drawn, what they bring is trained."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf, isfinite
 
-from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.errors import require
 from asyncfeded.core.messages import TrainTask
+from asyncfeded.runtime.membership import Membership, check_memberships
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
 from asyncfeded.simulation.clock import VirtualClock
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.workers import Workers
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """When a client joins and, unless it stays, leaves for good."""
-
-    client_id: str
-    join_seconds: float = 0.0
-    leave_seconds: float = inf
-
-    def __post_init__(self) -> None:
-        joins, leaves = self.join_seconds, self.leave_seconds
-        require(isfinite(joins) and joins >= 0, "join_seconds", "at least 0", joins)
-        require(leaves > joins, "leave_seconds", f"after the client joins at {joins}", leaves)
 
 
 class VirtualTransport:
@@ -42,9 +28,7 @@ class VirtualTransport:
         seconds: float,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
-        names = [membership.client_id for membership in memberships]
-        if len(set(names)) < len(names):
-            raise SettingError("clients must have different ids; one is given twice")
+        check_memberships(memberships)
         self._devices = devices
         self._workers = workers
         self._seconds = seconds
