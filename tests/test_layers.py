@@ -20,14 +20,25 @@ ALLOWED = {
     "report": set(),
     "store": {"core", "runtime"},
     "simulation": {"core", "runtime", "randomness", "on_demand"},
+    "cluster": {"core", "runtime"},
     "experiment": {
         *("core", "rules", "guards", "runtime", "learning", "data", "report", "store"),
-        *("simulation", "randomness", "on_demand", "version"),
+        *("simulation", "cluster", "randomness", "on_demand", "version"),
     },
     "cli": {"core", "experiment", "report", "runtime", "version"},
     "__main__": {"cli"},
 }
-NO_TORCH = ("core", "rules", "guards", "runtime", "store", "simulation", "data", "report")
+NO_TORCH = (
+    "core",
+    "rules",
+    "guards",
+    "runtime",
+    "store",
+    "simulation",
+    "cluster",
+    "data",
+    "report",
+)
 NO_CLOCK_NO_IO_NO_RANDOMNESS = ("core", "rules", "guards")
 WORLDLY = {"time", "datetime", "random", "os", "pathlib", "socket", "asyncio"}
 

@@ -58,7 +58,11 @@ class OnDemand(Mapping[str, Value]):
         self.names = names
         # To look for a name in a list takes as long as the list is.
         self._known = names if isinstance(names, ClientNames) else frozenset(names)
+        self._given = names, make, keep
         self._make = lru_cache(maxsize=keep)(make) if keep else make
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return OnDemand, self._given  # to another process, without what is kept here
 
     def __getitem__(self, name: str) -> Value:
         if name not in self._known:

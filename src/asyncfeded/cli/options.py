@@ -29,7 +29,8 @@ GROUPS = {
     ),
     "The server": ("max_staleness", "history", "sketch_buckets"),
     "How it is carried out": (
-        *("evaluate_every", "kernel", "workers"),
+        *("on", "workers", "workers_on", "ray_address", "patience"),
+        *("evaluate_every", "kernel"),
         *("out", "overwrite", "config"),
     ),
 }

@@ -9,7 +9,16 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Joined, Left, Received, Replaced
+from asyncfeded.runtime.events import (
+    Evaluated,
+    Event,
+    Finished,
+    Joined,
+    Left,
+    Received,
+    Replaced,
+    Waiting,
+)
 
 PLAIN_LINES = 10
 """How many lines a run prints where there is no terminal …"""
@@ -29,6 +38,13 @@ def make_console() -> Console:
 def say(console: Console, text: str) -> None:
     """Print a line as it is: not wrapped, not coloured, brackets and all."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def waited_for(event: Waiting) -> str:
+    """Who keeps a run waiting, in words."""
+    names = ", ".join(event.clients) or "nobody: no client is at work"
+    what = "the round ends when these have reported" if event.barrier else "at work are"
+    return f"nothing has arrived for {event.silent_seconds:.0f} s; {what}: {names}"
 
 
 class RunProgress:
@@ -80,6 +96,10 @@ class RunProgress:
                 self._epochs[event.successor] = event.epochs
             case Left():
                 self._epochs.pop(event.client_id, None)
+                if event.reason is not None:
+                    self._say(f"{event.seconds:.1f} s  {event.client_id} was lost: {event.reason}")
+            case Waiting():
+                self._say(f"{event.seconds:.1f} s  {waited_for(event)}")
             case Received(receipt=receipt):
                 self._version = receipt.version
                 self._updates += 1
@@ -97,6 +117,10 @@ class RunProgress:
             self._redraw(force=isinstance(event, Finished))
         else:
             self._print_line(last=isinstance(event, Finished))
+
+    def _say(self, text: str) -> None:
+        """Print a line of its own; on a terminal, above the live one."""
+        say(self._live.console, f"{self._label}  {text}")
 
     def status(self) -> str:
         """Where the run stands; staleness or lag is the median of the last updates."""

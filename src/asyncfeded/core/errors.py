@@ -6,7 +6,8 @@
     ├── ClientStateError   a call that does not fit what the server knows of a client
     ├── VersionError       a version of the model that is not stored
     ├── RuleError          a rule that broke its contract
-    └── TrainingError      a client's training that raised
+    ├── TrainingError      a client's training that raised
+    └── ClusterError       a Ray that cannot be reached, or whose processes are lost
 
 A bad update is none of these: it is answered by a receipt that says why it was refused.
 """
@@ -38,6 +39,10 @@ class RuleError(AsyncFedEDError):
 
 class TrainingError(AsyncFedEDError):
     """A client's training that raised."""
+
+
+class ClusterError(AsyncFedEDError):
+    """A Ray that cannot be reached, or whose processes are lost."""
 
 
 def require(condition: bool, name: str, limit: str, value: object) -> None:

@@ -72,7 +72,7 @@ class Server:
         self._history.store(1, initial.copy(), self._trained)
         self._clients: dict[str, ClientRecord] = {}
         self._departed: dict[str, ClientRecord] = {}
-        self._at_work = 0
+        self._number_at_work = 0
         self._state = rule.initial_state
 
     @property
@@ -84,6 +84,11 @@ class Server:
     def clients(self) -> tuple[str, ...]:
         """The clients that take part, in the order in which they joined."""
         return tuple(self._clients)
+
+    @property
+    def at_work(self) -> tuple[str, ...]:
+        """The clients that hold a task, in the order in which they joined."""
+        return tuple(name for name, client in self._clients.items() if client.task is not None)
 
     @property
     def stored_versions(self) -> int:
@@ -258,7 +263,7 @@ class Server:
 
     def _end_round_if_complete(self) -> tuple[bool, tuple[TrainTask, ...]]:
         """End a synchronous round once nobody is at work; the flag is False if its step failed."""
-        if self.rule.on_round_end is None or self._at_work > 0:
+        if self.rule.on_round_end is None or self._number_at_work > 0:
             return True, ()
         end = self.rule.on_round_end(self._state)
         self._check_step(end.step)
@@ -276,7 +281,7 @@ class Server:
 
     def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)
-        self._at_work += 1
+        self._number_at_work += 1
         task = TrainTask(
             client_id=client_id,
             version=self.version,
@@ -294,7 +299,7 @@ class Server:
         if client.task is not None:
             version = client.task.version
             client.task = None
-            self._at_work -= 1
+            self._number_at_work -= 1
             self._history.release(version)
 
     def _receipt(

@@ -1,43 +1,42 @@
-"""The one call: a torch module, the clients' data and a rule, run on the virtual clock."""
+"""The one call: a torch module, the clients' data and a rule, run on a virtual or a real clock."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import torch
 from torch import nn
 
 from asyncfeded import randomness
+from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.history import SKETCH_BUCKETS, Keep, VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.experiment.result import ClientFigures, Result
+from asyncfeded.experiment.worlds import On, Work, WorkersOn, ray_world, session, virtual_world
 from asyncfeded.guards import bounded_staleness
-from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.evaluation import Correct, Evaluator, highest_score_is_right
+from asyncfeded.learning.recipe import Kernel, TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.rounds import LocalTraining, batch_sizes
-from asyncfeded.learning.trainer import Loss, OptimizerFactory, TorchTrainer
+from asyncfeded.learning.trainer import Loss, OptimizerFactory
 from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Event
-from asyncfeded.runtime.loop import Evaluation, Measure, run
+from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import VirtualTransport
-from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
-
-Kernel = Literal["torch", "compiled"]
 
 WHOLE = "all clients"
 """The name of a test set that belongs to no one client."""
@@ -68,11 +67,15 @@ def federate(
     history: Keep = "leased",
     sketch_buckets: int = SKETCH_BUCKETS,
     evaluate_every: float = 2.0,
+    on: On = "virtual",
+    workers_on: WorkersOn = "here",
+    ray_address: str | None = None,
+    patience: float = PATIENCE,
     log: Path | None = None,
     on_event: Callable[[Event], None] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Train `module` over `datasets` for `seconds` of virtual time and return what was measured.
+    """Train `module` over `datasets` for some seconds and return what was measured.
 
     A data set is a torch Dataset of (input, target) or a pair (inputs, targets) of tensors or
     arrays; a list names its clients client-0, client-1, …, a mapping names them itself. Without
@@ -86,19 +89,20 @@ def federate(
     module's output and the targets; by default the class of the highest score. `kernel="compiled"`
     trains a small module, a chain of fully connected layers, several times as fast as torch and
     alike up to rounding.
+
+    Time is virtual, unless `on="ray"`: then every client is a process of a Ray that is started on
+    this machine, or of the cluster at `ray_address`, and the seconds are real. Clients are then as
+    fast as their machines, or as the `devices` given, which are imposed on them. A client that
+    takes `patience` times as long as is usual for it is started again. `workers_on="ray"` stays
+    on the virtual clock and trains on the cluster, to the same bits.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     train, held_out = _clients(datasets, test, seed)
-    trainer: TorchTrainer | CompiledTrainer
-    if kernel == "compiled":
-        require(not optimizers, "optimizers", "none for kernel 'compiled'", optimizers)
-        trainer = CompiledTrainer(module, train, training, loss, seed)
-    else:
-        require(kernel == "torch", "kernel", "'torch' or 'compiled'", kernel)
-        trainer = TorchTrainer(module, train, training, loss, optimizers, seed)
-    evaluator = Evaluator(deepcopy(module), held_out, loss, correct)
+    make_evaluator = partial(Evaluator, deepcopy(module), held_out, loss, correct)
+    elsewhere = TrainerRecipe(deepcopy(module), train, training, loss, optimizers, seed, kernel)
+    trainer = replace(elsewhere, module=module)()
     server = Server(
         trainer.initial,
         rule,
@@ -110,11 +114,14 @@ def federate(
         raise SettingError(
             f"suspension must be set in devices where these are given; given {suspension} apart"
         )
+    require(on in get_args(On), "on", "'virtual' or 'ray'", on)
+    if on == "ray":
+        require(at_work is None and selection is None, "at_work", "none on ray", at_work)
     sizes = each(train, len)
-    if devices is None:
+    if devices is None and on == "virtual":
         default = heterogeneous_devices(sizes, seed)
         devices = DeviceModel(default, seed=seed, suspension=suspension)
-    if training.unit == "steps":
+    if training.unit == "steps" and devices is not None:
         size = training.batch_size
         devices = devices.for_steps(each(sizes, lambda count: len(batch_sizes(count, size))))
     if at_work is not None:
@@ -132,32 +139,32 @@ def federate(
         result.clients = {name: ClientFigures(examples=size) for name, size in sizes.items()}
     elif WHOLE not in held_out:
         result.clients = {name: ClientFigures() for name in held_out}
+    work = Work(elsewhere, make_evaluator, memberships, seconds)
+    world = ray_world(work, devices, patience)
+    if on == "virtual":
+        assert devices is not None
+        world = virtual_world(work, devices, workers, workers_on, trainer.schema.size)
     started = time.perf_counter()
-    kind: Kind = "threads" if isinstance(trainer, CompiledTrainer) else "processes"
-    measure = _measure(evaluator)
-    with (
-        one_blas_thread(),
-        EventLog(log) as event_log,
-        closing(make_workers(trainer, workers, trainer.schema.size, measure, kind)) as pool,
-    ):
-        transport = VirtualTransport(devices, pool, memberships, seconds)
-        events = run(server, transport, seconds, pool.evaluate, evaluate_every, selection)
-        for event in events:
-            event_log.write(event)
-            result.add(event)
-            if on_event is not None:
-                on_event(event)
-        result.log_sha256 = event_log.sha256
+    try:
+        with (
+            one_blas_thread(),
+            EventLog(log) as event_log,
+            session("ray" in (on, workers_on), ray_address),
+            world as (transport, evaluate),
+        ):
+            for event in run(server, transport, seconds, evaluate, evaluate_every, selection):
+                event_log.write(event)
+                result.add(event)
+                if on_event is not None:
+                    on_event(event)
+            result.log_sha256 = event_log.sha256
+    finally:
+        trainer.load(server.parameters)
     result.wall_seconds = time.perf_counter() - started
-    trainer.load(server.parameters)
     if WHOLE not in held_out:
-        for name, accuracy in evaluator.of_each(server.parameters).items():
+        for name, accuracy in make_evaluator().of_each(server.parameters).items():
             result.clients[name].accuracy = accuracy
     return result
-
-
-def _measure(evaluator: Evaluator) -> Measure:
-    return lambda parameters: Evaluation(*evaluator(parameters))
 
 
 def _clients(

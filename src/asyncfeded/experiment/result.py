@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from asyncfeded.report import plots
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Received
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received
 from asyncfeded.version import __version__
 
 
@@ -31,12 +31,14 @@ class Result:
 
     `curve` has one (seconds, version, accuracy, loss) per evaluation, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
+    `lost` counts how often a client's process was.
     """
 
     settings: Mapping[str, Any]
     curve: list[Evaluated] = field(default_factory=list)
     updates: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
     clients: dict[str, ClientFigures] = field(default_factory=dict)
     versions: int = 1
     kernel: str = ""
@@ -56,6 +58,8 @@ class Result:
                     client.examples = event.num_examples or client.examples
                 else:
                     self.rejected[receipt.reason.value] += 1
+            case Left(client_id=name, reason=str()):
+                self.lost[name] += 1
             case Finished():
                 self.versions = event.version
             case _:
@@ -101,6 +105,7 @@ class Result:
             "versions": self.versions,
             "updates": self.updates,
             "rejected": dict(sorted(self.rejected.items())),
+            "lost": dict(sorted(self.lost.items())),
             "kernel": self.kernel,
             "log_sha256": self.log_sha256,
             "wall_seconds": round(self.wall_seconds, 3),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -11,20 +12,22 @@ import torch
 from torch import nn
 
 from asyncfeded import randomness
-from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.core.errors import ClusterError, FileError, SettingError, TrainingError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import Examples, FederatedData
-from asyncfeded.experiment.federate import KEPT_DATASETS, Kernel, federate
+from asyncfeded.experiment.federate import KEPT_DATASETS, federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task
 from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
+from asyncfeded.learning.recipe import Kernel
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.runtime.events import Event
 from asyncfeded.simulation.devices import Device, DeviceModel
@@ -38,7 +41,7 @@ from asyncfeded.simulation.profiles import (
 MOST_PARAMETERS = 1_000_000_000
 RESULT_FILES = (
     *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
-    *("compare.csv", "compare.png"),
+    *("compare.csv", "compare.png", MODEL_FILE),
 )
 
 
@@ -56,7 +59,8 @@ def run_experiment(
     training = _training(task, settings)
     data = load_data(settings) if data is None else data
     module = _initial_module(task, settings.widths or task.widths, settings.seed)
-    result = federate(
+    carry_out = partial(
+        federate,
         module,
         each(data.train, as_tensors, KEPT_DATASETS),
         rule=rule,
@@ -75,14 +79,29 @@ def run_experiment(
         evaluate_every=settings.evaluate_every,
         log=None if settings.out is None else settings.out / "events.jsonl",
         on_event=on_event,
+        on=settings.on,
+        workers_on=settings.workers_on,
+        ray_address=settings.ray_address,
+        patience=settings.patience,
         settings=resolved(settings, data),
     )
+    try:
+        result = carry_out()
+    except (KeyboardInterrupt, ClusterError, TrainingError):
+        _save(module, settings)  # the last version is as good as it was
+        raise
+    _save(module, settings)
     for name, client in result.clients.items():
         client.source = data.sources.get(name, "")
         client.examples = data.sizes[name]
     if settings.out is not None:
         result.write(settings.out, f"{task.title}, {rule.name}, P = {settings.suspension:g}")
     return result
+
+
+def _save(module: nn.Module, settings: RunSettings) -> None:
+    if settings.out is not None:
+        save_module(module, settings.out)
 
 
 def resolved(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
@@ -186,13 +205,15 @@ def _profile(task: Task, settings: RunSettings) -> str:
     if settings.devices == "auto":
         fits = settings.clients == len(PAPER_ROUND_SECONDS[paper])
         return paper if fits else "heterogeneous"
-    if settings.devices != "heterogeneous":
+    if settings.devices not in ("heterogeneous", "real"):
         paper_devices(settings.devices, ClientNames(settings.clients))
     return settings.devices
 
 
-def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel:
+def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel | None:
     profile = _profile(task, settings)
+    if profile == "real":
+        return None
     devices: Mapping[str, Device]
     if profile == "heterogeneous":
         devices = heterogeneous_devices(data.sizes, settings.seed)

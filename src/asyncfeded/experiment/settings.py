@@ -21,14 +21,18 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
+from asyncfeded.experiment.worlds import On, WorkersOn
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.membership import Membership
 
-Devices = Literal["auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare"]
+Devices = Literal[
+    "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
+]
 
 
 def _pair(value: object) -> object:
@@ -56,7 +60,7 @@ class RunSettings(BaseModel):
         "femnist-standin, shakespeare-standin",
     )
     rule: str = Field("asyncfeded", description="the aggregation rule")
-    seconds: float = Field(300.0, gt=0, description="virtual seconds to run")
+    seconds: float = Field(300.0, gt=0, description="seconds to run, virtual or, on Ray, real")
     clients: int = Field(10, ge=1, le=100_000_000, description="how many clients take part")
     at_work: int | None = Field(
         None, ge=1, description="how many are at work at once, drawn by the seed [default: all]"
@@ -77,7 +81,10 @@ class RunSettings(BaseModel):
         1000, ge=1, description="of more clients than so many, so many are drawn to test with"
     )
     widths: Widths | None = Field(None, description="of the model's layers, such as 16,32")
-    devices: Devices = Field("auto", description="the machines; auto: the paper's if it has them")
+    devices: Devices = Field(
+        "auto",
+        description="the machines; auto: the paper's if it has them; real: none imposed, on Ray",
+    )
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
     leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
     learning_rate: float | None = Field(None, gt=0, description="of the clients")
@@ -97,11 +104,19 @@ class RunSettings(BaseModel):
         le=MOST_BUCKETS,
         description="numbers in a sketch; more, more exact",
     )
-    evaluate_every: float = Field(2.0, gt=0, description="virtual seconds between evaluations")
+    evaluate_every: float = Field(2.0, gt=0, description="seconds between evaluations")
     kernel: Literal["auto", "torch", "compiled"] = Field(
         "auto", description="what trains; auto: compiled for fully connected layers, else torch"
     )
     workers: int = Field(1, ge=1, le=1024, description="what trains at once; changes no result")
+    workers_on: WorkersOn = Field("here", description="where workers are: here, or on Ray")
+    on: On = Field("virtual", description="the clock: virtual, or ray's processes in real time")
+    ray_address: str | None = Field(
+        None, description="a Ray cluster to join [default: one of our own on this machine]"
+    )
+    patience: float = Field(
+        PATIENCE, ge=1, description="on Ray, how many times its usual time a client may take"
+    )
     out: Path | None = Field(None, description="folder for the results")
     hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
 
@@ -208,8 +223,24 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
             )
         if settings.join or settings.leave:
             raise SettingError("join and leave must be left out where at_work is given")
+    _check_world(settings)
     _ = settings.memberships
     return settings
+
+
+def _check_world(settings: RunSettings) -> None:
+    """Refuse what does not go together with where a run happens."""
+    if settings.on == "ray" and settings.at_work is not None:
+        raise SettingError(
+            f"at_work must be left out on ray, where every client is a process; "
+            f"given {settings.at_work}"
+        )
+    if settings.on == "virtual" and settings.devices == "real":
+        raise SettingError("devices must not be 'real' on the virtual clock: add --on ray")
+    if settings.ray_address is not None and "ray" not in (settings.on, settings.workers_on):
+        raise SettingError(
+            f"ray_address needs --on ray or --workers-on ray; given {settings.ray_address!r} alone"
+        )
 
 
 def _clients_at(setting: str, entries: Iterable[str], names: Sequence[str]) -> dict[str, float]:

@@ -49,10 +49,24 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A client has gone."""
+    """A client has gone; the reason says how it was lost, if it did not leave by itself."""
 
     seconds: float
     client_id: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing has arrived for a while: these clients are at work.
+
+    With a `barrier` all others wait for them, as a synchronous rule's round does.
+    """
+
+    seconds: float
+    silent_seconds: float
+    clients: tuple[str, ...]
+    barrier: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +88,4 @@ class Finished:
     parameters_sha256: str
 
 
-Event = Started | Joined | Received | Replaced | Left | Evaluated | Finished
+Event = Started | Joined | Received | Replaced | Left | Waiting | Evaluated | Finished

@@ -20,9 +20,10 @@ from asyncfeded.runtime.events import (
     Received,
     Replaced,
     Started,
+    Waiting,
 )
 from asyncfeded.runtime.selection import Selection
-from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal, Transport
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,13 @@ def _handle(
                     transport.send(task)
                 else:
                     yield _replace(server, transport, at, task, successor)
-        case Leaving(at, client_id):
+        case Leaving(at, client_id, reason):
             for task in server.leave(client_id):
                 transport.send(task)
-            yield Left(at, client_id)
+            yield Left(at, client_id, reason)
+        case Quiet(at, silent_seconds):
+            barrier = server.rule.on_round_end is not None
+            yield Waiting(at, silent_seconds, server.at_work, barrier)
 
 
 def _replace(

@@ -24,13 +24,22 @@ class Arriving:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A client goes for good."""
+    """A client goes, for good or, if it was lost for this reason, until it joins again."""
 
     seconds: float
     client_id: str
+    reason: str | None = None
 
 
-Signal = Joining | Arriving | Leaving
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Nobody has said anything for this long."""
+
+    seconds: float
+    silent_seconds: float
+
+
+Signal = Joining | Arriving | Leaving | Quiet
 
 
 class Transport(Protocol):

@@ -1,8 +1,8 @@
 """The log of a run: one JSON object per line, and the digest of all lines.
 
 The log holds what trains the model: who joined, arrived and left, when, and with what effect, to
-the last bit of every number. It does not hold evaluations, which only look. Two runs with the same
-`sha256` are the same run.
+the last bit of every number. It does not hold evaluations and waiting, which only
+look. Two runs with the same `sha256` are the same run.
 """
 
 import json
@@ -20,6 +20,7 @@ from asyncfeded.runtime.events import (
     Received,
     Replaced,
     Started,
+    Waiting,
 )
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -97,9 +98,10 @@ def as_record(event: Event) -> dict[str, Any] | None:
                 "version": version,
                 "epochs": epochs,
             }
-        case Left(seconds, client_id):
-            return {"event": "leave", "seconds": seconds, "client": client_id}
-        case Evaluated():
+        case Left(seconds, client_id, reason):
+            why = {} if reason is None else {"reason": reason}
+            return {"event": "leave", "seconds": seconds, "client": client_id, **why}
+        case Evaluated() | Waiting():
             return None
         case Finished(seconds, version, digest):
             return {

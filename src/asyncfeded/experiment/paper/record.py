@@ -17,7 +17,7 @@ RESULTS = 1
 
 STEERING_BINS = 50
 DIGITS = 5
-NO_RESULT = ("workers", "out", "data_dir")
+NO_RESULT = ("workers", "out", "data_dir", "on", "workers_on", "ray_address", "patience")
 """Settings that change how a run is carried out, and nothing that it gives."""
 
 

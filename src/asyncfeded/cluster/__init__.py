@@ -1,0 +1,1 @@
+"""Federated learning on Ray: real time, on one machine or on many."""

@@ -1,0 +1,95 @@
+"""What runs in Ray's processes: a client's training, and the work of look-ahead workers.
+
+A failure is returned as text instead of raised: what a module of the user's raises need not be
+something that another process can make again.
+"""
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import NamedTuple
+
+from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.jobs import trained
+from asyncfeded.runtime.loop import Evaluation, Measure
+
+MakeTrain = Callable[[], Train]
+"""Makes a client's training in the process where it is to happen: there its data are read."""
+
+MakeMeasure = Callable[[], Measure]
+"""Makes an evaluation in the process where it is to happen."""
+
+
+class Imposed(NamedTuple):
+    """What a client's device would take, in seconds; it sleeps what its machine does not."""
+
+    before: float = 0.0
+    compute: float = 0.0
+    after: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """From the task's arrival to the update's sending."""
+        return self.before + self.compute + self.after
+
+
+NOTHING_IMPOSED = Imposed()
+
+
+class Answer(NamedTuple):
+    """What a process has to say: an update and how long it really took, or what failed."""
+
+    update: ClientUpdate | None
+    busy_seconds: float
+    failure: str | None = None
+
+
+class ClientProcess:
+    """One client: its data, its training, and the delays that its device would have."""
+
+    def __init__(self, make_train: MakeTrain) -> None:
+        self._train = make_train()
+
+    def train(self, parameters: Vector, task: TrainTask, imposed: Imposed) -> Answer:
+        """Train a task, which comes without its parameters."""
+        time.sleep(imposed.before)
+        began = time.perf_counter()
+        answer = _answer(self._train, task._replace(parameters=parameters), began)
+        time.sleep(max(0.0, imposed.compute - answer.busy_seconds) + imposed.after)
+        return answer
+
+
+class WorkerProcess:
+    """Trains for any client, and measures."""
+
+    def __init__(self, recipes: tuple[MakeTrain | None, MakeMeasure | None]) -> None:
+        make_train, make_measure = recipes
+        self._train = None if make_train is None else make_train()
+        self._measure = None if make_measure is None else make_measure()
+
+    def train(self, parameters: Vector, task: TrainTask) -> Answer:
+        """Train a task, which comes without its parameters."""
+        assert self._train is not None
+        return _answer(self._train, task._replace(parameters=parameters), time.perf_counter())
+
+    def measure(self, parameters: Vector) -> Evaluation | str:
+        """Measure parameters; a text says what failed."""
+        assert self._measure is not None
+        try:
+            return self._measure(parameters)
+        except Exception as error:  # noqa: BLE001 - raised where the result is asked for
+            return _described(error)
+
+
+def _answer(train: Train, task: TrainTask, began: float) -> Answer:
+    try:
+        update = trained(train, task)
+    except Exception as error:  # noqa: BLE001 - told to the server, which decides
+        return Answer(None, time.perf_counter() - began, _described(error))
+    return Answer(update, time.perf_counter() - began)
+
+
+def _described(error: Exception) -> str:
+    """What failed on the first line, how on the rest."""
+    return repr(error) + "\n" + "".join(traceback.format_exception(error))

@@ -1,0 +1,254 @@
+"""Ray as a transport: every client a process of its own, in real time."""
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any, Literal
+
+import ray
+from ray.exceptions import RayError
+
+from asyncfeded.cluster.actors import Actor, cpus_each, in_one_line
+from asyncfeded.cluster.deadlines import Deadlines
+from asyncfeded.cluster.processes import (
+    NOTHING_IMPOSED,
+    Answer,
+    ClientProcess,
+    Imposed,
+    MakeTrain,
+)
+from asyncfeded.cluster.published import Published
+from asyncfeded.core.errors import ClusterError, require
+from asyncfeded.core.history import NOTHING
+from asyncfeded.core.messages import TrainTask
+from asyncfeded.runtime.membership import Membership, check_memberships
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal
+
+Delays = Callable[[TrainTask], Imposed]
+"""What a client's device would take for a task."""
+
+START_SECONDS = 120.0
+"""How long a client's process may take to be ready."""
+QUIET_SECONDS = 10.0
+"""After how long without a word the watchdog says who is waited for."""
+MOST_FAILURES = 5
+"""After how many failures in a row, without an update between them, a client is given up."""
+FIRST_PAUSE_SECONDS = 0.5
+"""How long a client rests after a failure; after every further one, twice as long."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """Something that a client was asked and has not answered."""
+
+    client_id: str
+    kind: Literal["train", "ready"]
+    epochs: int
+    sent: float
+    deadline: float
+
+
+class RayTransport:
+    """Clients as Ray actors, from 0 to `seconds` of real time.
+
+    The clock starts when the first signal is asked for; those who take part from the beginning are
+    ready by then. A client whose process dies, whose training raises or that misses its deadline
+    leaves, which releases its lease; Ray starts its process again, and it joins anew. After
+    `MOST_FAILURES` in a row it is given up.
+    """
+
+    def __init__(
+        self,
+        clients: Mapping[str, MakeTrain],
+        seconds: float,
+        *,
+        memberships: Sequence[Membership] | None = None,
+        delays: Delays | None = None,
+        deadlines: Deadlines | None = None,
+        quiet_seconds: float = QUIET_SECONDS,
+        published: Published | None = None,
+    ) -> None:
+        require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
+        members = [Membership(name) for name in clients] if memberships is None else memberships
+        require(len(members) > 0, "memberships", "at least one client", members)
+        check_memberships(members)
+        self._clients = clients
+        self._seconds = seconds
+        self._delays = delays
+        self._deadlines = Deadlines() if deadlines is None else deadlines
+        self._quiet_seconds = quiet_seconds
+        self._published = Published() if published is None else published
+        self._joins = deque(sorted(members, key=lambda member: member.join_seconds))
+        self._leaves = {m.client_id: m.leave_seconds for m in members if isfinite(m.leave_seconds)}
+        self._actors: dict[str, Actor] = {}
+        self._calls: dict[Any, _Call] = {}  # in the order of sending: who waits longest is first
+        self._signals: deque[Signal] = deque()
+        self._pauses: dict[str, float] = {}
+        self._failures: defaultdict[str, int] = defaultdict(int)
+        self._last_failure = ""
+        self._began: float | None = None
+        self._heard = 0.0
+        self._cpus = cpus_each(len(members))
+        self._start([m.client_id for m in members if m.join_seconds == 0])
+
+    def send(self, task: TrainTask) -> None:
+        """Let a client's process train, from the model in the object store."""
+        now = self._now()
+        imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task)
+        allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
+        bare = task._replace(parameters=NOTHING)
+        actor = self._actors[task.client_id]
+        reference = actor.call("train", self._published(task.parameters), bare, imposed)
+        self._calls[reference] = _Call(task.client_id, "train", task.epochs, now, now + allowed)
+
+    def next_signal(self) -> Signal | None:
+        """Wait for whoever has something to say next; None when the time is over."""
+        while (now := self._now()) < self._seconds:
+            self._note_what_is_due(now)
+            if self._signals:
+                self._heard = now
+                return self._signals.popleft()
+            if now - self._heard >= self._quiet_seconds:
+                silent, self._heard = now - self._heard, now
+                return Quiet(now, silent)
+            self._check_that_somebody_is_left()
+            timeout = max(0.0, self._next_time() - self._now())
+            if not self._calls:
+                time.sleep(timeout)
+                continue
+            ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=timeout)
+            for reference in ready:
+                self._take_in(reference)
+        return None
+
+    def close(self) -> None:
+        """End the clients' processes, whatever they are doing."""
+        self._calls.clear()
+        for name in list(self._actors):
+            self._end(name)
+
+    def _now(self) -> float:
+        if self._began is None:
+            self._began = time.monotonic()
+        return time.monotonic() - self._began
+
+    def _start(self, names: Sequence[str]) -> None:
+        """Start processes and wait until they are ready."""
+        calls = {name: self._make_actor(name).prepare() for name in names}
+        _, late = ray.wait(list(calls.values()), num_returns=len(calls), timeout=START_SECONDS)
+        if late:
+            missing = [name for name, call in calls.items() if call in late]
+            self.close()
+            raise ClusterError(
+                f"clients must be ready within {START_SECONDS:g} s; not ready: {', '.join(missing)}"
+                " (has the cluster too few CPUs, or too little memory?)"
+            )
+        for name, call in calls.items():
+            try:
+                ray.get(call)
+            except RayError as error:
+                self.close()
+                raise ClusterError(f"client {name!r} cannot start: {in_one_line(error)}") from None
+
+    def _make_actor(self, name: str) -> Actor:
+        actor = Actor(ClientProcess, self._clients[name], self._cpus)
+        self._actors[name] = actor
+        return actor
+
+    def _end(self, name: str) -> None:
+        self._actors.pop(name).end()
+
+    def _note_what_is_due(self, now: float) -> None:
+        """Turn what is due by now into signals: joins, leaves, ends of pauses, missed deadlines."""
+        while self._joins and self._joins[0].join_seconds <= now:
+            name = self._joins.popleft().client_id
+            if name in self._actors:
+                self._signals.append(Joining(now, name))
+            else:
+                self._make_actor(name)
+                self._ask_whether_ready(name, now)
+        for name in [name for name, leaves in self._leaves.items() if leaves <= now]:
+            del self._leaves[name]
+            self._let_leave(name, now)
+        for name in [name for name, ends in self._pauses.items() if ends <= now]:
+            del self._pauses[name]
+            self._ask_whether_ready(name, now)
+        for reference, call in list(self._calls.items()):
+            if call.deadline <= now:
+                del self._calls[reference]
+                self._deadlines.missed(call.client_id)
+                self._actors[call.client_id].restart()
+                allowed = call.deadline - call.sent
+                self._fail(call, f"no answer within {allowed:.1f} s, its deadline", now)
+
+    def _let_leave(self, name: str, now: float) -> None:
+        """Let a client go for good, whether it is at work, starts again or waits."""
+        if name not in self._actors:
+            return
+        is_lost = name in self._pauses
+        self._pauses.pop(name, None)
+        for reference, call in list(self._calls.items()):
+            if call.client_id == name:
+                is_lost |= call.kind == "ready"
+                del self._calls[reference]
+        self._end(name)
+        if not is_lost:
+            self._signals.append(Leaving(now, name))
+
+    def _ask_whether_ready(self, name: str, now: float) -> None:
+        reference = self._actors[name].prepare()
+        self._calls[reference] = _Call(name, "ready", 0, now, now + START_SECONDS)
+
+    def _next_time(self) -> float:
+        """When something is due at the latest."""
+        return min(
+            self._seconds,
+            self._heard + self._quiet_seconds,
+            self._joins[0].join_seconds if self._joins else inf,
+            min(self._leaves.values(), default=inf),
+            min(self._pauses.values(), default=inf),
+            min((call.deadline for call in self._calls.values()), default=inf),
+        )
+
+    def _take_in(self, reference: Any) -> None:
+        """Turn an answer into a signal. The reference is dropped here, and its memory freed."""
+        call = self._calls.pop(reference)
+        try:
+            answer: Answer | None = ray.get(reference)
+        except RayError as error:
+            self._fail(call, f"process lost: {in_one_line(error)}", self._now())
+            return
+        now = self._now()
+        if call.kind == "ready":
+            self._signals.append(Joining(now, call.client_id))
+        elif answer is None:
+            self._fail(call, "process lost, and started again before it had its task", now)
+        elif answer.update is None:
+            what, _, _ = str(answer.failure).partition("\n")
+            self._fail(call, f"training failed: {what}", now)
+        else:
+            self._failures[call.client_id] = 0
+            self._deadlines.answered(call.client_id, call.epochs, answer.busy_seconds)
+            self._signals.append(Arriving(now, answer.update))
+
+    def _fail(self, call: _Call, reason: str, now: float) -> None:
+        """Let a client leave that was at work, and have it back after a pause; or give it up."""
+        name = call.client_id
+        self._failures[name] += 1
+        failures = self._failures[name]
+        self._last_failure = f"{name}: {reason}"
+        if failures < MOST_FAILURES:
+            self._pauses[name] = now + FIRST_PAUSE_SECONDS * 2 ** (failures - 1)
+        else:
+            self._end(name)
+            self._leaves.pop(name, None)
+            reason = f"given up after {failures} failures in a row; the last: {reason}"
+        if call.kind == "train":
+            self._signals.append(Leaving(now, name, reason))
+
+    def _check_that_somebody_is_left(self) -> None:
+        if not self._actors and not self._joins:
+            why = f"; the last to fail was {self._last_failure}" if self._last_failure else ""
+            raise ClusterError(f"no client is left{why}")

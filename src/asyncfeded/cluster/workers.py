@@ -1,0 +1,159 @@
+"""Look-ahead training for the virtual clock on a Ray cluster.
+
+What is trained, and in which order results are committed, is decided by the virtual clock; where
+it is trained changes no bit. A worker that is lost is started again, and what it was at is
+trained again.
+"""
+
+import heapq
+from itertools import count
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from asyncfeded.cluster.actors import Actor, cpus_each, in_one_line
+from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess
+from asyncfeded.cluster.published import Published
+from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
+from asyncfeded.core.history import NOTHING
+from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.jobs import Key, key_of, training_error
+from asyncfeded.runtime.loop import Evaluation, Pending
+
+CALLS_PER_WORKER = 2
+"""One that is carried out and one that waits, so that a worker never waits for us."""
+
+
+MOST_LOSSES = 10
+
+_Queued = tuple[float, int, TrainTask | Vector]
+"""When it is due, its number, and what is to be trained or measured."""
+
+
+class RayWorkers:
+    """Trains ahead of time on `workers` processes of a Ray, the task due first before others.
+
+    Each asks for `cpus` of the cluster; without, for an equal share of those that are free.
+    """
+
+    def __init__(
+        self,
+        make_train: MakeTrain | None,
+        workers: int,
+        make_measure: MakeMeasure | None = None,
+        cpus: float | None = None,
+    ) -> None:
+        require(workers >= 1, "workers", "at least 1", workers)
+        recipes = (make_train, make_measure)
+        share = cpus_each(workers) if cpus is None else cpus
+        self._actors = [Actor(WorkerProcess, recipes, share) for _ in range(workers)]
+        self._idle = [index for _ in range(CALLS_PER_WORKER) for index in range(workers)]
+        self._waiting: list[_Queued] = []
+        self._losses = 0
+        self._order = count()
+        self._calls: dict[Any, tuple[int, _Queued]] = {}
+        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
+        self._published = Published()
+        self._start()
+
+    def submit(self, task: TrainTask, due: float) -> None:
+        """Queue a task by the time at which its result is due."""
+        heapq.heappush(self._waiting, (due, next(self._order), task))
+        self._hand_out()
+
+    def result(self, task: TrainTask) -> ClientUpdate:
+        """Wait for the update of a submitted task; a failure is raised when it is due."""
+        update = self._wait_for(key_of(task))
+        assert isinstance(update, ClientUpdate)
+        return update
+
+    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
+        """Queue an evaluation before all training that is due later."""
+        number = next(self._order)
+        heapq.heappush(self._waiting, (seconds, number, parameters))
+        self._hand_out()
+
+        def wait() -> Evaluation:
+            evaluation = self._wait_for(("", number))
+            assert isinstance(evaluation, Evaluation)
+            return evaluation
+
+        return wait
+
+    def close(self) -> None:
+        """End the workers, whatever they are doing."""
+        self._calls.clear()
+        for actor in self._actors:
+            actor.end()
+        self._actors.clear()
+
+    def _start(self) -> None:
+        try:
+            ray.get([actor.prepare() for actor in self._actors])
+        except RayError as error:
+            self.close()
+            raise ClusterError(f"workers cannot start: {in_one_line(error)}") from None
+
+    def _hand_out(self) -> None:
+        """Give what is due first to whoever has least to do."""
+        while self._idle and self._waiting:
+            queued = heapq.heappop(self._waiting)
+            job = queued[-1]
+            index = self._idle.pop(0)
+            actor = self._actors[index]
+            if isinstance(job, TrainTask):
+                bare = job._replace(parameters=NOTHING)
+                reference = actor.call("train", self._published(job.parameters), bare)
+            else:
+                reference = actor.call("measure", self._published(job))
+            self._calls[reference] = index, queued
+
+    def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
+        while key not in self._done:
+            ready, _ = ray.wait(list(self._calls), num_returns=1)
+            for reference in ready:
+                self._take_in(reference)
+        outcome = self._done.pop(key)
+        if isinstance(outcome, AsyncFedEDError):
+            raise outcome
+        return outcome
+
+    def _take_in(self, reference: Any) -> None:
+        index, queued = self._calls.pop(reference)
+        self._idle.append(index)
+        try:
+            answer: Answer | Evaluation | str | None = ray.get(reference)
+            lost = "it was started again"
+        except RayError as error:
+            answer, lost = None, in_one_line(error)
+        if answer is not None:
+            self._losses = 0
+            key = _key(queued)
+            self._done[key] = _outcome(key, answer)
+        elif self._losses < MOST_LOSSES:
+            self._losses += 1
+            self._actors[index].prepare()  # before anything else that this worker is asked
+            heapq.heappush(self._waiting, queued)
+        else:
+            raise ClusterError(f"workers were lost {MOST_LOSSES} times in a row; the last: {lost}")
+        self._hand_out()
+
+
+def _key(queued: _Queued) -> Key:
+    _, number, job = queued
+    return key_of(job) if isinstance(job, TrainTask) else ("", number)
+
+
+def _outcome(
+    key: Key, answer: Answer | Evaluation | str
+) -> ClientUpdate | Evaluation | AsyncFedEDError:
+    if isinstance(answer, Evaluation):
+        return answer
+    if isinstance(answer, str):
+        what, _, notes = answer.partition("\n")
+        failure = TrainingError(f"evaluation failed: {what}")
+        failure.add_note(notes)
+        return failure
+    return training_error(key, str(answer.failure)) if answer.update is None else answer.update

@@ -1,0 +1,16 @@
+"""A module's parameters as a file: safetensors, which holds numbers and no code."""
+
+from pathlib import Path
+
+from safetensors.torch import save_file
+from torch import nn
+
+MODEL_FILE = "model.safetensors"
+
+
+def save_module(module: nn.Module, folder: Path) -> None:
+    """Write a module's state; an earlier file is there until the new one is complete."""
+    state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    unfinished = folder / f".{MODEL_FILE}.unfinished"
+    save_file(state, unfinished)
+    unfinished.replace(folder / MODEL_FILE)
