@@ -1,9 +1,11 @@
 """No test reads or writes the user's own data and caches; and what several tests look at."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import toy
 from command_line import asyncfeded
 
 SMALL_EVALUATION = (
@@ -26,3 +28,16 @@ def small_evaluation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = asyncfeded(*SMALL_EVALUATION, "--out", folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture(scope="session")
+def ray_here() -> Iterator[None]:
+    """One Ray for all tests that need one: to start it takes seconds."""
+    import ray.cloudpickle
+
+    from asyncfeded.cluster.session import ray_session
+
+    with ray_session():
+        # Ray's processes do not find the modules of tests: what is in them travels whole.
+        ray.cloudpickle.register_pickle_by_value(toy)  # type: ignore[no-untyped-call]
+        yield

@@ -13,7 +13,7 @@ from asyncfeded.cli.paper import paper
 from asyncfeded.cli.progress import RunProgress, make_console, say
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
-from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment
+from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment, session
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 from asyncfeded.report.tables import mean_and_spread, table
@@ -64,6 +64,7 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
       asyncfeded run --rule fedbuff --buffer-size 5 --clients 50 --out runs/fedbuff
       asyncfeded run --rule fedavg --leave client-3@60 --workers 2
       asyncfeded run --config my.toml --seed 1
+      asyncfeded run --on ray --seconds 60
     """
     settings = run_settings(given_values(options, config))
     settings = _with_folder(
@@ -112,17 +113,19 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     prepare_folders([folder, *(settings.out for settings in every if settings.out)], overwrite)
     console = make_console()
     comparison = Comparison()
-    for settings in every:
-        label = f"{settings.rule:<19} seed {settings.seed}"
-        with RunProgress(console, label, settings.seconds) as progress:
-            comparison.add(settings.rule, run_experiment(settings, progress, examples))
+    with session(first):  # one Ray for all runs, where they need one
+        for settings in every:
+            label = f"{settings.rule:<19} seed {settings.seed}"
+            with RunProgress(console, label, settings.seconds) as progress:
+                comparison.add(settings.rule, run_experiment(settings, progress, examples))
     title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
     comparison.write(folder, title)
+    clock = "virtual" if first.on == "virtual" else "real"
     headings = ["rule", "max accuracy", "90 % after", "clients 5–95 %", "updates"]
     rows = [_row(figures) for figures in comparison.table()]
     for rule, refused in comparison.refused().items():
         say(console, f"{rule}: {refused} updates were refused")
-    console.print(table(f"{title}, {first.seconds:g} virtual seconds", headings, rows))
+    console.print(table(f"{title}, {first.seconds:g} {clock} seconds", headings, rows))
     say(console, f"plot: {folder / 'compare.png'}")
 
 
@@ -169,7 +172,11 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; a run's events.jsonl has what happened until then", err=True)
+        click.echo(
+            "interrupted; a run's events.jsonl has what happened until then, and "
+            "model.safetensors the last version",
+            err=True,
+        )
         sys.exit(INTERRUPTED)
 
 

@@ -2,16 +2,21 @@
 
 import logging
 import os
+import signal
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from asyncfeded.core.errors import ClusterError
+from asyncfeded.core.errors import ClusterError, SettingError
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told of this run
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns of a change to come
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of calls that were given up on purpose
 }
+
+CONNECT_SECONDS = 5.0
 
 
 @contextmanager
@@ -31,6 +36,8 @@ def ray_session(address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    if address is not None:
+        _check_that_somebody_listens(address)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -47,6 +54,38 @@ def ray_session(address: str | None = None) -> Iterator[None]:
             f"ray cannot be reached {where}: {what or type(error).__name__}"
         ) from None
     try:
-        yield
+        with _ended_by_sigterm():
+            yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end this block as Ctrl-C does, in place of Ray's way, which saves nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_that_somebody_listens(address: str) -> None:
+    """Say at once that nobody is there: Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise SettingError(
+            f"ray_address must be HOST:PORT, ray://HOST:PORT or auto; given {address!r}"
+        )
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ClusterError(
+            f"ray cannot be reached at {address!r}: {error.strerror or error}; "
+            "is the head node up (ray start --head), and its port open to this machine?"
+        ) from None

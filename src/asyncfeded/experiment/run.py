@@ -1,6 +1,7 @@
 """One run from its settings, with its files."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.experiment import worlds
 from asyncfeded.experiment.federate import KEPT_DATASETS, federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
@@ -102,6 +104,11 @@ def run_experiment(
 def _save(module: nn.Module, settings: RunSettings) -> None:
     if settings.out is not None:
         save_module(module, settings.out)
+
+
+def session(settings: RunSettings) -> AbstractContextManager[None]:
+    """Be connected to a Ray, where the settings need one: runs inside share it."""
+    return worlds.session("ray" in (settings.on, settings.workers_on), settings.ray_address)
 
 
 def resolved(settings: RunSettings, data: FederatedData) -> dict[str, Any]:

@@ -84,16 +84,19 @@ def _handle(
             yield Joined(at, client_id, task.version, task.epochs)
         case Arriving(at, update):
             receipt = server.receive(update)
-            number, base, epochs = map(_count, (update.round, update.version, update.epochs))
-            yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
             # After a fault of protocol the client has the task that it had, and keeps its place.
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
+            replaced = []
             for task in receipt.tasks:
                 successor = task.client_id if chooses is None else chooses.after(task.client_id)
                 if successor == task.client_id:
                     transport.send(task)
                 else:
-                    yield _replace(server, transport, at, task, successor)
+                    replaced.append(_replace(server, transport, at, task, successor))
+            # Told when the tasks are on their way: nobody waits for a log to be written.
+            number, base, epochs = map(_count, (update.round, update.version, update.epochs))
+            yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
+            yield from replaced
         case Leaving(at, client_id, reason):
             for task in server.leave(client_id):
                 transport.send(task)

@@ -1,0 +1,187 @@
+"""What a run on Ray does when clients die, hang or fail."""
+
+import os
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import toy
+from asyncfeded import Server, rules
+from asyncfeded.cluster import transport as transport_module
+from asyncfeded.cluster.deadlines import Deadlines
+from asyncfeded.cluster.processes import Imposed, MakeTrain
+from asyncfeded.cluster.transport import RayTransport
+from asyncfeded.core.errors import ClusterError, SettingError
+from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.runtime.events import Joined, Left, Received, Waiting
+from asyncfeded.runtime.membership import Membership
+from scripted import LONGEST_SECONDS, Gates, drive, until
+
+pytestmark = pytest.mark.usefixtures("ray_here")
+
+QUICK = Deadlines(patience=2.0, first_seconds=1.5, least_seconds=0.5)
+
+
+def failing(message: str) -> MakeTrain:
+    def train(task: TrainTask) -> ClientUpdate:
+        raise ValueError(message)
+
+    return lambda: train
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Gates:
+    return Gates(tmp_path)
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "FIRST_PAUSE_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_killed_client_leaves_and_returns_with_its_k_while_the_others_go_on(
+    gates: Gates,
+) -> None:
+    server = Server(toy.toy_initial(), rules.asyncfeded(initial_epochs=10))
+    transport = RayTransport({"a": gates.client(), "b": gates.client()}, LONGEST_SECONDS)
+    events = drive(transport, server=server)
+    until(events, Joined, "b")
+    gates.open("a", 0)
+    first = until(events, Received, "a")
+    assert first.receipt.next_task is not None
+    steered = first.receipt.next_task.epochs
+    assert steered != 10
+
+    os.kill(gates.process_of("a", 1), signal.SIGKILL)
+    lost = until(events, Left, "a")
+    assert str(lost.reason).startswith("process lost: ")
+    assert server.at_work == ("b",)
+    assert server.stored_versions == 2, "b's version and the current one"
+    gates.open("b", 0)
+    until(events, Received, "b")
+
+    back = until(events, Joined, "a")
+    assert back.epochs == steered
+    assert gates.process_of("a", 2) != gates.process_of("a", 1)
+    gates.open("a", 2)
+    again = until(events, Received, "a")
+    assert again.receipt.accepted
+    assert again.round == 2
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_killed_client_does_not_hold_up_a_synchronous_round(gates: Gates) -> None:
+    server = Server(toy.toy_initial(), rules.fedavg())
+    transport = RayTransport({"a": gates.client(), "b": gates.client()}, LONGEST_SECONDS)
+    events = drive(transport, server=server)
+    gates.open("b", 0)
+    until(events, Received, "b")
+    assert server.version == 1
+    os.kill(gates.process_of("a", 0), signal.SIGKILL)
+    until(events, Left, "a")
+    assert server.version == 2, "the round has ended without the one that was lost"
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_client_that_never_answers_is_abandoned_after_its_deadline(gates: Gates) -> None:
+    transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=QUICK)
+    events = drive(transport)
+    gates.open("a", 0)
+    until(events, Received, "a")
+    lost = until(events, Left, "a")
+    assert lost.reason == "no answer within 0.5 s, its deadline"
+    gates.open_all("a")
+    assert until(events, Received, "a").receipt.accepted
+
+
+def test_imposed_delays_are_slept_and_do_not_count_against_the_deadline(gates: Gates) -> None:
+    gates.open_all("a")
+    transport = RayTransport(
+        {"a": gates.client()},
+        LONGEST_SECONDS,
+        delays=lambda _: Imposed(before=0.3, compute=0.4, after=0.3),
+        deadlines=QUICK,
+    )
+    events = drive(transport)
+    first = until(events, Received, "a")
+    second = until(events, Received, "a")
+    assert first.seconds >= 1.0
+    assert second.seconds - first.seconds >= 1.0
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_client_whose_training_always_fails_is_given_up_and_the_others_go_on(
+    gates: Gates,
+) -> None:
+    gates.open_all("a")
+    transport = RayTransport({"a": gates.client(), "b": failing("no data")}, LONGEST_SECONDS)
+    events = drive(transport)
+    reasons = [until(events, Left, "b").reason for _ in range(transport_module.MOST_FAILURES)]
+    assert reasons[0] == "training failed: ValueError('no data')"
+    assert str(reasons[-1]).startswith("given up after 5 failures in a row; the last: training")
+    assert until(events, Received, "a").receipt.accepted
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_run_that_has_lost_everybody_ends_with_the_reason() -> None:
+    events = drive(RayTransport({"a": failing("no data")}, LONGEST_SECONDS))
+    with pytest.raises(
+        ClusterError, match=r"no client is left; the last to fail was a: training f"
+    ):
+        list(events)
+
+
+def test_a_client_that_cannot_start_is_named() -> None:
+    def broken() -> None:
+        raise OSError("no such data")
+
+    with pytest.raises(ClusterError, match=r"client 'a' cannot start: OSError: no such data"):
+        RayTransport({"a": broken}, LONGEST_SECONDS)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(("rule", "barrier"), [("fedavg", True), ("asyncfeded", False)])
+def test_the_watchdog_names_who_is_waited_for(gates: Gates, rule: str, barrier: bool) -> None:
+    transport = RayTransport(
+        {"quick": gates.client(), "slow": gates.client()}, LONGEST_SECONDS, quiet_seconds=0.3
+    )
+    events = drive(transport, rules.REGISTRY[rule]())
+    gates.open("quick", 0)
+    until(events, Received, "quick")
+    waiting = until(events, Waiting)
+    assert waiting.clients == (("slow",) if barrier else ("quick", "slow"))
+    assert waiting.barrier == barrier
+    assert waiting.silent_seconds >= 0.3
+
+
+def test_clients_join_late_and_leave_for_good(gates: Gates) -> None:
+    for name in ("a", "b", "c"):
+        gates.open_all(name)
+    members = [Membership("a"), Membership("b", 0.5), Membership("c", 0.0, 1.0)]
+    makers = {name: gates.client() for name in ("a", "b", "c")}
+    transport = RayTransport(makers, LONGEST_SECONDS, memberships=members)
+    with closing(transport):
+        events = drive(transport)
+        assert until(events, Left, "c").reason is None
+        assert until(events, Joined, "b").seconds >= 0.5
+        assert until(events, Received, "b").receipt.accepted
+
+
+def test_a_run_ends_when_its_time_is_over(gates: Gates) -> None:
+    events = list(drive(RayTransport({"a": gates.client()}, 0.5)))
+    assert not [event for event in events if isinstance(event, Received)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": 0.0}, "seconds must be a finite number above 0; given 0.0"),
+        ({"seconds": 1.0, "memberships": []}, "memberships must be at least one client"),
+        ({"seconds": 1.0, "memberships": [Membership("a")] * 2}, "clients must have different ids"),
+    ],
+)
+def test_bad_settings_are_named(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        RayTransport({}, **arguments)  # type: ignore[arg-type]
