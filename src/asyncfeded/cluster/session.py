@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 from asyncfeded.core.errors import ClusterError, SettingError
 
-QUIET = {
+ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told of this run
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns of a change to come
+    "RAY_free_objects_batch_size": "1",  # what was used is freed at once, not once a second
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of calls that were given up on purpose
 }
 
@@ -38,7 +39,7 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         return
     if address is not None:
         _check_that_somebody_listens(address)
-    for name, value in QUIET.items():
+    for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
         ray.init(
