@@ -7,7 +7,7 @@ something that another process can make again.
 import time
 import traceback
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
@@ -37,6 +37,22 @@ class Imposed(NamedTuple):
 NOTHING_IMPOSED = Imposed()
 
 
+Order = list[str | int | float]
+"""A task without its parameters and what is imposed on it, as plain values in the order of their
+fields: these travel without being pickled, which would cost the server more than its arithmetic."""
+
+
+def order_of(task: TrainTask, imposed: Imposed = NOTHING_IMPOSED) -> Order:
+    """What to send beside a task's parameters."""
+    return [task.client_id, task.version, task.epochs, task.round, task.proximal_mu, *imposed]
+
+
+def _read(order: Any, parameters: Vector) -> tuple[TrainTask, Imposed]:
+    client_id, version, epochs, number, proximal_mu, *imposed = order
+    task = TrainTask(client_id, version, parameters, epochs, number, proximal_mu)
+    return task, Imposed(*imposed)
+
+
 class Answer(NamedTuple):
     """What a process has to say: an update and how long it really took, or what failed."""
 
@@ -51,11 +67,11 @@ class ClientProcess:
     def __init__(self, make_train: MakeTrain) -> None:
         self._train = make_train()
 
-    def train(self, parameters: Vector, task: TrainTask, imposed: Imposed) -> Answer:
-        """Train a task, which comes without its parameters."""
+    def train(self, parameters: Vector, order: Order) -> Answer:
+        """Train from these parameters, as slowly as ordered."""
+        task, imposed = _read(order, parameters)
         time.sleep(imposed.before)
-        began = time.perf_counter()
-        answer = _answer(self._train, task._replace(parameters=parameters), began)
+        answer = _answer(self._train, task)
         time.sleep(max(0.0, imposed.compute - answer.busy_seconds) + imposed.after)
         return answer
 
@@ -68,10 +84,11 @@ class WorkerProcess:
         self._train = None if make_train is None else make_train()
         self._measure = None if make_measure is None else make_measure()
 
-    def train(self, parameters: Vector, task: TrainTask) -> Answer:
-        """Train a task, which comes without its parameters."""
+    def train(self, parameters: Vector, order: Order) -> Answer:
+        """Train from these parameters."""
         assert self._train is not None
-        return _answer(self._train, task._replace(parameters=parameters), time.perf_counter())
+        task, _ = _read(order, parameters)
+        return _answer(self._train, task)
 
     def measure(self, parameters: Vector) -> Evaluation | str:
         """Measure parameters; a text says what failed."""
@@ -82,7 +99,8 @@ class WorkerProcess:
             return _described(error)
 
 
-def _answer(train: Train, task: TrainTask, began: float) -> Answer:
+def _answer(train: Train, task: TrainTask) -> Answer:
+    began = time.perf_counter()
     try:
         update = trained(train, task)
     except Exception as error:  # noqa: BLE001 - told to the server, which decides

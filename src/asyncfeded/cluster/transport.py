@@ -18,10 +18,10 @@ from asyncfeded.cluster.processes import (
     ClientProcess,
     Imposed,
     MakeTrain,
+    order_of,
 )
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import ClusterError, require
-from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.runtime.membership import Membership, check_memberships
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal
@@ -98,9 +98,8 @@ class RayTransport:
         now = self._now()
         imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task)
         allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
-        bare = task._replace(parameters=NOTHING)
-        actor = self._actors[task.client_id]
-        reference = actor.call("train", self._published(task.parameters), bare, imposed)
+        parameters, order = self._published(task.parameters), order_of(task, imposed)
+        reference = self._actors[task.client_id].call("train", parameters, order)
         self._calls[reference] = _Call(task.client_id, "train", task.epochs, now, now + allowed)
 
     def next_signal(self) -> Signal | None:

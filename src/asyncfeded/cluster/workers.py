@@ -13,10 +13,9 @@ import ray
 from ray.exceptions import RayError
 
 from asyncfeded.cluster.actors import Actor, cpus_each, in_one_line
-from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess
+from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess, order_of
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
-from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import Key, key_of, training_error
@@ -104,8 +103,7 @@ class RayWorkers:
             index = self._idle.pop(0)
             actor = self._actors[index]
             if isinstance(job, TrainTask):
-                bare = job._replace(parameters=NOTHING)
-                reference = actor.call("train", self._published(job.parameters), bare)
+                reference = actor.call("train", self._published(job.parameters), order_of(job))
             else:
                 reference = actor.call("measure", self._published(job))
             self._calls[reference] = index, queued
