@@ -50,10 +50,9 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         where = "on this machine" if address is None else f"at {address!r}"
-        what = " ".join(str(error).split())
-        raise ClusterError(
-            f"ray cannot be reached {where}: {what or type(error).__name__}"
-        ) from None
+        what = " ".join(str(error).split()) or type(error).__name__
+        hint = "" if address is None else "; is it a Ray of this version, with this RAY_AUTH_TOKEN?"
+        raise ClusterError(f"ray cannot be reached {where}: {what}{hint}") from None
     try:
         with _ended_by_sigterm():
             yield

@@ -163,7 +163,8 @@ class Evaluation:
                 task: self._sweeps[table, task].ranking(self._laboratory)
                 for task in self._plan.tried_tasks
             }
-            rankings = {task: rows for task, rows in rankings.items() if rows}
+            # A point by itself, such as the paper's own from another figure, is no sweep.
+            rankings = {task: rows for task, rows in rankings.items() if len(rows) > 1}
             if rankings:
                 section, rows = variants.sweep(table, SWEEPS[table], rankings)
                 write_rows(self._folder / "tables" / f"table-{table}.csv", rows)
