@@ -2,26 +2,33 @@
 
 import os
 import signal
-from contextlib import closing
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import ray
 
 import toy
 from asyncfeded import Server, rules
+from asyncfeded.cluster import processes
 from asyncfeded.cluster import transport as transport_module
+from asyncfeded.cluster.actors import cpus_each
 from asyncfeded.cluster.deadlines import Deadlines
-from asyncfeded.cluster.processes import Imposed, MakeTrain
+from asyncfeded.cluster.processes import Answer, ClientProcess, Imposed, MakeTrain, Order
 from asyncfeded.cluster.transport import RayTransport
 from asyncfeded.core.errors import ClusterError, SettingError
-from asyncfeded.core.messages import ClientUpdate, TrainTask
-from asyncfeded.runtime.events import Joined, Left, Received, Waiting
+from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.events import Finished, Joined, Left, Received, Waiting
 from asyncfeded.runtime.membership import Membership
 from scripted import LONGEST_SECONDS, Gates, drive, until
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
-QUICK = Deadlines(patience=2.0, first_seconds=1.5, least_seconds=0.5)
+
+def quick() -> Deadlines:
+    return Deadlines(patience=2.0, first_seconds=1.5, least_seconds=0.5)
 
 
 def failing(message: str) -> MakeTrain:
@@ -87,7 +94,7 @@ def test_a_killed_client_does_not_hold_up_a_synchronous_round(gates: Gates) -> N
 
 @pytest.mark.usefixtures("short_pauses")
 def test_a_client_that_never_answers_is_abandoned_after_its_deadline(gates: Gates) -> None:
-    transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=QUICK)
+    transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=quick())
     events = drive(transport)
     gates.open("a", 0)
     until(events, Received, "a")
@@ -103,11 +110,15 @@ def test_imposed_delays_are_slept_and_do_not_count_against_the_deadline(gates: G
         {"a": gates.client()},
         LONGEST_SECONDS,
         delays=lambda _: Imposed(before=0.3, compute=0.4, after=0.3),
-        deadlines=QUICK,
+        deadlines=quick(),
     )
-    events = drive(transport)
-    first = until(events, Received, "a")
-    second = until(events, Received, "a")
+    happened = []
+    for event in drive(transport):
+        happened.append(event)
+        if sum(isinstance(event, Received) for event in happened) == 2:
+            break
+    assert not [event for event in happened if isinstance(event, Left)]
+    first, second = (event for event in happened if isinstance(event, Received))
     assert first.seconds >= 1.0
     assert second.seconds - first.seconds >= 1.0
 
@@ -129,7 +140,7 @@ def test_a_client_whose_training_always_fails_is_given_up_and_the_others_go_on(
 def test_a_run_that_has_lost_everybody_ends_with_the_reason() -> None:
     events = drive(RayTransport({"a": failing("no data")}, LONGEST_SECONDS))
     with pytest.raises(
-        ClusterError, match=r"no client is left; the last to fail was a: training f"
+        ClusterError, match=r"no client is left; the last was given up: a: given up after 5"
     ):
         list(events)
 
@@ -162,11 +173,120 @@ def test_clients_join_late_and_leave_for_good(gates: Gates) -> None:
     members = [Membership("a"), Membership("b", 0.5), Membership("c", 0.0, 1.0)]
     makers = {name: gates.client() for name in ("a", "b", "c")}
     transport = RayTransport(makers, LONGEST_SECONDS, memberships=members)
-    with closing(transport):
-        events = drive(transport)
-        assert until(events, Left, "c").reason is None
-        assert until(events, Joined, "b").seconds >= 0.5
-        assert until(events, Received, "b").receipt.accepted
+    happened = []
+    for event in drive(transport):
+        happened.append(event)
+        if event.seconds > 3.0 and isinstance(event, Received):
+            break
+    (joined,) = (e for e in happened if isinstance(e, Joined) and e.client_id == "b")
+    assert joined.seconds >= 0.5
+    (left,) = (event for event in happened if isinstance(event, Left))
+    assert (left.client_id, left.reason) == ("c", None)
+    heard = {e.receipt.client_id for e in happened if isinstance(e, Received)}
+    assert heard == {"a", "b", "c"}
+    later = [e for e in happened if isinstance(e, Received) and e.seconds > left.seconds]
+    assert {event.receipt.client_id for event in later} == {"a", "b"}
+
+
+def test_clients_that_leave_together_end_a_round_and_the_run(gates: Gates) -> None:
+    gates.open("b", 0)
+    members = [Membership("a", 0.0, 1.0), Membership("b", 0.0, 1.0), Membership("c", 0.0, 1e-4)]
+    makers = {name: gates.client() for name in ("a", "b", "c")}
+    events = list(drive(RayTransport(makers, 30.0, memberships=members), rules.fedavg()))
+    left = [event for event in events if isinstance(event, Left)]
+    assert [event.client_id for event in left] == ["c", "a", "b"]
+    assert all(event.reason is None for event in left)
+    assert isinstance(events[-1], Finished)
+
+
+def test_who_answered_while_the_server_was_busy_is_not_late(gates: Gates) -> None:
+    gates.open_all("a")
+    transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=quick())
+    events = drive(transport)
+    until(events, Received, "a")
+    time.sleep(1.5)
+    for event in events:
+        assert not isinstance(event, Left)
+        if isinstance(event, Received):
+            break
+
+
+def test_time_that_is_not_training_is_learned_as_usual(
+    gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = ClientProcess.train
+
+    def slowly(self: ClientProcess, parameters: Vector, order: Order) -> Answer:
+        time.sleep(0.8)
+        return train(self, parameters, order)
+
+    monkeypatch.setattr(ClientProcess, "train", slowly)
+    ray.cloudpickle.register_pickle_by_value(processes)  # type: ignore[no-untyped-call]
+    gates.open_all("a")
+    try:
+        transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=quick())
+        happened = []
+        for event in drive(transport):
+            happened.append(event)
+            if sum(isinstance(event, Received) for event in happened) == 3:
+                break
+    finally:
+        ray.cloudpickle.unregister_pickle_by_value(processes)  # type: ignore[no-untyped-call]
+    assert not [event for event in happened if isinstance(event, Left)]
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_an_update_for_another_task_is_a_failure_of_the_client() -> None:
+    def train(task: TrainTask) -> ClientUpdate:
+        return replace(toy.toy_train(task), client_id="somebody else")
+
+    events = drive(RayTransport({"a": lambda: train}, LONGEST_SECONDS))
+    lost = until(events, Left, "a")
+    assert str(lost.reason).startswith(
+        "training failed: it answered another task, of 'somebody else', version 1, round 0"
+    )
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_client_that_does_not_come_back_is_given_up_with_a_word(
+    gates: Gates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder, good = tmp_path, gates.client()
+
+    def make() -> Train:
+        if (folder / "gone").exists():
+            raise OSError("the disk is gone")
+        return good()
+
+    gates.open_all("b")
+    events = drive(RayTransport({"a": make, "b": gates.client()}, LONGEST_SECONDS))
+    until(events, Joined, "b")
+    (tmp_path / "gone").touch()
+    os.kill(gates.process_of("a", 0), signal.SIGKILL)
+    assert str(until(events, Left, "a").reason).startswith("process lost: ")
+    last = str(until(events, Left, "a").reason)
+    assert last.startswith("given up after 5 failures in a row; the last: process cannot start")
+    assert last.endswith("OSError: the disk is gone")
+    assert until(events, Received, "b").receipt.accepted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "processes", "share"),
+    [
+        ([2], 10, 0.2),
+        ([8], 3, 1.0),
+        ([1, 1], 3, 0.5),
+        ([4, 4, 4], 16, 0.6666),
+        ([4, 0], 8, 0.5),
+        ([], 3, 0.0),
+    ],
+)
+def test_the_share_of_a_cpu_lets_all_fit_into_the_nodes(
+    nodes: list[int], processes: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = [{"Alive": True, "Resources": {"CPU": float(cpus)}} for cpus in nodes]
+    monkeypatch.setattr(ray, "nodes", lambda: [*cluster, {"Alive": False, "Resources": {}}])
+    assert cpus_each(processes) == share
 
 
 def test_a_run_ends_when_its_time_is_over(gates: Gates) -> None:

@@ -82,7 +82,7 @@ def test_workers_that_always_die_end_the_run(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(workers_module, "MOST_LOSSES", 1)
-    with pytest.raises(ClusterError, match=r"workers were lost 1 times in a row; the last: "):
+    with pytest.raises(ClusterError, match=r"workers were lost, \d+ jobs .* the last: "):
         digest(RayWorkers(lambda: train, 1, make_measure))
 
 
@@ -106,7 +106,7 @@ def test_workers_that_cannot_start_say_why() -> None:
     def broken() -> Train:
         raise OSError("no such data")
 
-    with pytest.raises(ClusterError, match=r"workers cannot start: OSError: no such data"):
+    with pytest.raises(ClusterError, match=r"worker 0 cannot start: OSError: no such data"):
         RayWorkers(broken, 1)
 
 

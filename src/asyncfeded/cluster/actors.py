@@ -1,9 +1,16 @@
 """Processes of Ray's, which Ray starts again when they die."""
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
+
+from asyncfeded.core.errors import ClusterError
+
+START_SECONDS = 120.0
+"""How long a process may take to be ready, at the beginning or after it was lost."""
 
 
 class Actor:
@@ -52,15 +59,35 @@ class _Process:
         return None if self._made is None else getattr(self._made, method)(*arguments)
 
 
-def free_cpus() -> float:
-    """How many CPUs of the cluster nobody has taken."""
-    resources: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
-    return resources.get("CPU", 0.0)
-
-
 def cpus_each(processes: int) -> float:
-    """An equal share of the free CPUs, at most one each; Ray counts in ten-thousandths."""
-    return min(1.0, int(1e4 * free_cpus() / processes) / 1e4)
+    """The largest share of a CPU, at most one, with which so many fit into the cluster's nodes."""
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    cpus_of_nodes = [node["Resources"].get("CPU", 0.0) for node in nodes if node["Alive"]]
+
+    def too_large(share: int) -> bool:  # in ten-thousandths, as Ray counts
+        return sum(int(1e4 * cpus) // share for cpus in cpus_of_nodes) < processes
+
+    shares = range(1, 10_001)
+    return bisect_left(shares, True, key=too_large) / 1e4
+
+
+def wait_until_prepared(actors: Mapping[str, Actor], what: str) -> None:
+    """Prepare actors, and wait until all are; otherwise name those that are not, and why."""
+    calls = {name: actor.prepare() for name, actor in actors.items()}
+    if not calls:
+        return
+    _, late = ray.wait(list(calls.values()), num_returns=len(calls), timeout=START_SECONDS)
+    if late:
+        missing = ", ".join(name for name, call in calls.items() if call in late)
+        raise ClusterError(
+            f"{what} must be ready within {START_SECONDS:g} s; not ready: {missing} "
+            "(has the cluster too few CPUs that are free, or too little memory?)"
+        )
+    for name, call in calls.items():
+        try:
+            ray.get(call)
+        except RayError as error:
+            raise ClusterError(f"{name} cannot start: {in_one_line(error)}") from None
 
 
 def in_one_line(error: Exception) -> str:

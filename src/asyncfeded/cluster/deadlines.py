@@ -1,12 +1,14 @@
 """How long a client may take before it is given up.
 
-A client's own past says what is usual for it: the longest of its last rounds, per epoch, times
-the epochs of the round at hand. It is allowed `patience` times that. Like a network's
-retransmission timer, the allowance doubles with every miss until the client answers again: one
-that has become slow is not killed for ever.
+A client's own past says what is usual for it: the longest training of its last rounds, per epoch,
+times the epochs of the round at hand, and the longest that all else took (transfers, waiting for
+a turn). It is allowed `patience` times that. Like a network's retransmission timer, the allowance
+doubles with every miss until the client answers again: one that has become slow is not killed for
+ever.
 """
 
-from collections import defaultdict, deque
+from collections import deque
+from dataclasses import dataclass, field
 
 from asyncfeded.core.errors import require
 
@@ -16,7 +18,19 @@ FIRST_SECONDS = 300.0
 LEAST_SECONDS = 10.0
 """What every client is allowed, however short its rounds: a busy machine can stop for seconds."""
 REMEMBERED_ROUNDS = 10
-MOST_DOUBLINGS = 6
+
+
+def _recent() -> deque[float]:
+    return deque(maxlen=REMEMBERED_ROUNDS)
+
+
+@dataclass(slots=True)
+class _Past:
+    """What is known of a client."""
+
+    seconds_per_epoch: deque[float] = field(default_factory=_recent)
+    seconds_apart: deque[float] = field(default_factory=_recent)
+    misses: int = 0
 
 
 class Deadlines:
@@ -32,21 +46,25 @@ class Deadlines:
         self._patience = patience
         self._first_seconds = first_seconds
         self._least_seconds = least_seconds
-        self._seconds_per_epoch: dict[str, deque[float]] = {}
-        self._misses: defaultdict[str, int] = defaultdict(int)
+        self._pasts: dict[str, _Past] = {}
 
     def allowance(self, client_id: str, epochs: int) -> float:
         """How many seconds this client may take for so many epochs."""
-        known = self._seconds_per_epoch.get(client_id)
-        usual = self._first_seconds if known is None else self._patience * max(known) * epochs
-        return max(usual, self._least_seconds) * 2.0 ** self._misses[client_id]
+        past = self._pasts.get(client_id)
+        if past is None or not past.seconds_per_epoch:
+            usual = self._first_seconds
+        else:
+            training = max(past.seconds_per_epoch) * epochs
+            usual = self._patience * (training + max(past.seconds_apart))
+        return max(usual, self._least_seconds) * 2.0 ** (0 if past is None else past.misses)
 
-    def answered(self, client_id: str, epochs: int, seconds: float) -> None:
-        """Learn from a round."""
-        known = self._seconds_per_epoch.setdefault(client_id, deque(maxlen=REMEMBERED_ROUNDS))
-        known.append(seconds / max(1, epochs))
-        self._misses[client_id] = 0
+    def answered(self, client_id: str, epochs: int, training: float, apart: float) -> None:
+        """Learn from a round: the seconds of its training, and of all else."""
+        past = self._pasts.setdefault(client_id, _Past())
+        past.seconds_per_epoch.append(training / max(1, epochs))
+        past.seconds_apart.append(max(0.0, apart))
+        past.misses = 0
 
     def missed(self, client_id: str) -> None:
         """Be more patient with this client from now on."""
-        self._misses[client_id] = min(self._misses[client_id] + 1, MOST_DOUBLINGS)
+        self._pasts.setdefault(client_id, _Past()).misses += 1

@@ -19,6 +19,9 @@ ENVIRONMENT = {
 
 CONNECT_SECONDS = 5.0
 
+_address: str | None = None
+"""The cluster that this process has joined here."""
+
 
 @contextmanager
 def ray_session(address: str | None = None) -> Iterator[None]:
@@ -34,7 +37,12 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         raise ClusterError(
             "ray is not installed, which running on Ray needs: pip install 'asyncfeded[ray]'"
         ) from None
+    global _address
     if ray.is_initialized():
+        if address not in (None, _address):
+            raise ClusterError(
+                f"ray_address must be left out where a Ray is in use already; given {address!r}"
+            )
         yield
         return
     if address is not None:
@@ -53,10 +61,12 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         what = " ".join(str(error).split()) or type(error).__name__
         hint = "" if address is None else "; is it a Ray of this version, with this RAY_AUTH_TOKEN?"
         raise ClusterError(f"ray cannot be reached {where}: {what}{hint}") from None
+    _address = address
     try:
         with _ended_by_sigterm():
             yield
     finally:
+        _address = None
         ray.shutdown()
 
 
@@ -75,13 +85,11 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 def _check_that_somebody_listens(address: str) -> None:
     """Say at once that nobody is there: Ray itself would try for many minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     if address == "auto":
         return
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise SettingError(
-            f"ray_address must be HOST:PORT, ray://HOST:PORT or auto; given {address!r}"
-        )
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise SettingError(f"ray_address must be HOST:PORT or auto; given {address!r}")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:

@@ -8,9 +8,15 @@ from math import inf, isfinite
 from typing import Any, Literal
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayActorError, RayError
 
-from asyncfeded.cluster.actors import Actor, cpus_each, in_one_line
+from asyncfeded.cluster.actors import (
+    START_SECONDS,
+    Actor,
+    cpus_each,
+    in_one_line,
+    wait_until_prepared,
+)
 from asyncfeded.cluster.deadlines import Deadlines
 from asyncfeded.cluster.processes import (
     NOTHING_IMPOSED,
@@ -22,15 +28,14 @@ from asyncfeded.cluster.processes import (
 )
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import ClusterError, require
-from asyncfeded.core.messages import TrainTask
+from asyncfeded.core.history import NOTHING
+from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.runtime.membership import Membership, check_memberships
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal
 
 Delays = Callable[[TrainTask], Imposed]
 """What a client's device would take for a task."""
 
-START_SECONDS = 120.0
-"""How long a client's process may take to be ready."""
 QUIET_SECONDS = 10.0
 """After how long without a word the watchdog says who is waited for."""
 MOST_FAILURES = 5
@@ -44,10 +49,11 @@ class _Call:
     """Something that a client was asked and has not answered."""
 
     client_id: str
-    kind: Literal["train", "ready"]
-    epochs: int
     sent: float
     deadline: float
+    order: TrainTask | None = None
+    """The task, without its parameters; None if the client was asked to be ready."""
+    imposed_seconds: float = 0.0
 
 
 class RayTransport:
@@ -85,22 +91,31 @@ class RayTransport:
         self._actors: dict[str, Actor] = {}
         self._calls: dict[Any, _Call] = {}  # in the order of sending: who waits longest is first
         self._signals: deque[Signal] = deque()
-        self._pauses: dict[str, float] = {}
+        self._pauses: dict[str, tuple[float, float]] = {}  # until when, and then ready by when
         self._failures: defaultdict[str, int] = defaultdict(int)
-        self._last_failure = ""
+        self._given_up = ""
         self._began: float | None = None
         self._heard = 0.0
         self._cpus = cpus_each(len(members))
-        self._start([m.client_id for m in members if m.join_seconds == 0])
+        try:
+            begin = [member.client_id for member in members if member.join_seconds == 0]
+            named = {f"client {name!r}": self._make_actor(name) for name in begin}
+            wait_until_prepared(named, "clients")
+        except ClusterError:
+            self.close()
+            raise
 
     def send(self, task: TrainTask) -> None:
         """Let a client's process train, from the model in the object store."""
+        if task.client_id not in self._actors:
+            return  # it goes: that it leaves is the next thing to be heard of it
         now = self._now()
         imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task)
         allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
         parameters, order = self._published(task.parameters), order_of(task, imposed)
         reference = self._actors[task.client_id].call("train", parameters, order)
-        self._calls[reference] = _Call(task.client_id, "train", task.epochs, now, now + allowed)
+        bare = task._replace(parameters=NOTHING)
+        self._calls[reference] = _Call(task.client_id, now, now + allowed, bare, imposed.total)
 
     def next_signal(self) -> Signal | None:
         """Wait for whoever has something to say next; None when the time is over."""
@@ -112,14 +127,14 @@ class RayTransport:
             if now - self._heard >= self._quiet_seconds:
                 silent, self._heard = now - self._heard, now
                 return Quiet(now, silent)
-            self._check_that_somebody_is_left()
+            if not self._actors and not self._joins:
+                self._check_that_all_left_as_planned()
+                return None
             timeout = max(0.0, self._next_time() - self._now())
-            if not self._calls:
+            if self._calls:
+                self._take_in_what_is_ready(1, timeout)
+            else:
                 time.sleep(timeout)
-                continue
-            ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=timeout)
-            for reference in ready:
-                self._take_in(reference)
         return None
 
     def close(self) -> None:
@@ -132,24 +147,6 @@ class RayTransport:
         if self._began is None:
             self._began = time.monotonic()
         return time.monotonic() - self._began
-
-    def _start(self, names: Sequence[str]) -> None:
-        """Start processes and wait until they are ready."""
-        calls = {name: self._make_actor(name).prepare() for name in names}
-        _, late = ray.wait(list(calls.values()), num_returns=len(calls), timeout=START_SECONDS)
-        if late:
-            missing = [name for name, call in calls.items() if call in late]
-            self.close()
-            raise ClusterError(
-                f"clients must be ready within {START_SECONDS:g} s; not ready: {', '.join(missing)}"
-                " (has the cluster too few CPUs, or too little memory?)"
-            )
-        for name, call in calls.items():
-            try:
-                ray.get(call)
-            except RayError as error:
-                self.close()
-                raise ClusterError(f"client {name!r} cannot start: {in_one_line(error)}") from None
 
     def _make_actor(self, name: str) -> Actor:
         actor = Actor(ClientProcess, self._clients[name], self._cpus)
@@ -167,20 +164,24 @@ class RayTransport:
                 self._signals.append(Joining(now, name))
             else:
                 self._make_actor(name)
-                self._ask_whether_ready(name, now)
+                self._ask_to_be_ready(name, now + START_SECONDS)
         for name in [name for name, leaves in self._leaves.items() if leaves <= now]:
             del self._leaves[name]
             self._let_leave(name, now)
-        for name in [name for name, ends in self._pauses.items() if ends <= now]:
-            del self._pauses[name]
-            self._ask_whether_ready(name, now)
+        for name in [name for name, (ends, _) in self._pauses.items() if ends <= now]:
+            _, deadline = self._pauses.pop(name)
+            self._ask_to_be_ready(name, deadline)
+        due = min((call.deadline for call in self._calls.values()), default=inf)
+        if min(due, self._heard + self._quiet_seconds) <= now and self._calls:
+            # Who has answered while the server was busy is not late.
+            self._take_in_what_is_ready(len(self._calls), 0.0)
         for reference, call in list(self._calls.items()):
             if call.deadline <= now:
                 del self._calls[reference]
                 self._deadlines.missed(call.client_id)
                 self._actors[call.client_id].restart()
                 allowed = call.deadline - call.sent
-                self._fail(call, f"no answer within {allowed:.1f} s, its deadline", now)
+                self._fail(call, f"no answer within {allowed:.1f} s, its deadline")
 
     def _let_leave(self, name: str, now: float) -> None:
         """Let a client go for good, whether it is at work, starts again or waits."""
@@ -190,15 +191,14 @@ class RayTransport:
         self._pauses.pop(name, None)
         for reference, call in list(self._calls.items()):
             if call.client_id == name:
-                is_lost |= call.kind == "ready"
+                is_lost |= call.order is None
                 del self._calls[reference]
         self._end(name)
         if not is_lost:
             self._signals.append(Leaving(now, name))
 
-    def _ask_whether_ready(self, name: str, now: float) -> None:
-        reference = self._actors[name].prepare()
-        self._calls[reference] = _Call(name, "ready", 0, now, now + START_SECONDS)
+    def _ask_to_be_ready(self, name: str, deadline: float) -> None:
+        self._calls[self._actors[name].prepare()] = _Call(name, self._now(), deadline)
 
     def _next_time(self) -> float:
         """When something is due at the latest."""
@@ -207,47 +207,79 @@ class RayTransport:
             self._heard + self._quiet_seconds,
             self._joins[0].join_seconds if self._joins else inf,
             min(self._leaves.values(), default=inf),
-            min(self._pauses.values(), default=inf),
+            min((ends for ends, _ in self._pauses.values()), default=inf),
             min((call.deadline for call in self._calls.values()), default=inf),
         )
+
+    def _take_in_what_is_ready(self, most: int, timeout: float) -> None:
+        ready, _ = ray.wait(list(self._calls), num_returns=most, timeout=timeout)
+        for reference in ready:
+            self._take_in(reference)
 
     def _take_in(self, reference: Any) -> None:
         """Turn an answer into a signal. The reference is dropped here, and its memory freed."""
         call = self._calls.pop(reference)
         try:
-            answer: Answer | None = ray.get(reference)
-        except RayError as error:
-            self._fail(call, f"process lost: {in_one_line(error)}", self._now())
+            answer: Answer | Literal[True] | None = ray.get(reference)
+        except RayActorError as error:
+            self._lose(call, f"process lost: {in_one_line(error)}")
             return
-        now = self._now()
-        if call.kind == "ready":
-            self._signals.append(Joining(now, call.client_id))
-        elif answer is None:
-            self._fail(call, "process lost, and started again before it had its task", now)
+        except RayError as error:
+            self._fail(call, f"process cannot start: {in_one_line(error)}")
+            return
+        if answer is None:
+            self._lose(call, "process lost, and started again before it had its task")
+        elif answer is True:
+            self._signals.append(Joining(self._now(), call.client_id))
         elif answer.update is None:
             what, _, _ = str(answer.failure).partition("\n")
-            self._fail(call, f"training failed: {what}", now)
+            self._fail(call, f"training failed: {what}")
         else:
-            self._failures[call.client_id] = 0
-            self._deadlines.answered(call.client_id, call.epochs, answer.busy_seconds)
-            self._signals.append(Arriving(now, answer.update))
+            self._receive(call, answer.update, answer.busy_seconds)
 
-    def _fail(self, call: _Call, reason: str, now: float) -> None:
+    def _receive(self, call: _Call, update: ClientUpdate, busy_seconds: float) -> None:
+        task = call.order
+        assert task is not None
+        asked = task.client_id, task.version, task.round
+        if (update.client_id, update.version, update.round) not in (asked, (*asked[:2], None)):
+            answered = f"{update.client_id!r}, version {update.version}, round {update.round}"
+            self._fail(call, f"training failed: it answered another task, of {answered}")
+            return
+        now = self._now()
+        apart = now - call.sent - call.imposed_seconds - busy_seconds
+        self._failures[call.client_id] = 0
+        self._deadlines.answered(call.client_id, task.epochs, busy_seconds, apart)
+        self._signals.append(Arriving(now, update))
+
+    def _lose(self, call: _Call, reason: str) -> None:
+        """Let Ray start a process again; while it does, it is asked again and again."""
+        if call.order is not None:
+            self._fail(call, reason)
+        elif self._now() < call.deadline:
+            self._pauses[call.client_id] = self._now() + FIRST_PAUSE_SECONDS, call.deadline
+        else:
+            self._give_up(call.client_id, f"not ready again within {START_SECONDS:g} s: {reason}")
+
+    def _fail(self, call: _Call, reason: str) -> None:
         """Let a client leave that was at work, and have it back after a pause; or give it up."""
-        name = call.client_id
+        name, now = call.client_id, self._now()
         self._failures[name] += 1
         failures = self._failures[name]
-        self._last_failure = f"{name}: {reason}"
-        if failures < MOST_FAILURES:
-            self._pauses[name] = now + FIRST_PAUSE_SECONDS * 2 ** (failures - 1)
-        else:
-            self._end(name)
-            self._leaves.pop(name, None)
+        if failures >= MOST_FAILURES:
             reason = f"given up after {failures} failures in a row; the last: {reason}"
-        if call.kind == "train":
+            self._give_up(name, reason)
+            return
+        pause = FIRST_PAUSE_SECONDS * 2 ** (failures - 1)
+        self._pauses[name] = now + pause, now + pause + START_SECONDS
+        if call.order is not None:
             self._signals.append(Leaving(now, name, reason))
 
-    def _check_that_somebody_is_left(self) -> None:
-        if not self._actors and not self._joins:
-            why = f"; the last to fail was {self._last_failure}" if self._last_failure else ""
-            raise ClusterError(f"no client is left{why}")
+    def _give_up(self, name: str, reason: str) -> None:
+        self._end(name)
+        self._leaves.pop(name, None)
+        self._given_up = f"{name}: {reason}"
+        self._signals.append(Leaving(self._now(), name, reason))
+
+    def _check_that_all_left_as_planned(self) -> None:
+        if self._given_up:
+            raise ClusterError(f"no client is left; the last was given up: {self._given_up}")

@@ -6,13 +6,20 @@ trained again.
 """
 
 import heapq
+import time
 from itertools import count
 from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
-from asyncfeded.cluster.actors import Actor, cpus_each, in_one_line
+from asyncfeded.cluster.actors import (
+    START_SECONDS,
+    Actor,
+    cpus_each,
+    in_one_line,
+    wait_until_prepared,
+)
 from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess, order_of
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
@@ -26,6 +33,7 @@ CALLS_PER_WORKER = 2
 
 
 MOST_LOSSES = 10
+"""How many jobs may be lost in a row: one that kills its worker would do so for ever."""
 
 _Queued = tuple[float, int, TrainTask | Vector]
 """When it is due, its number, and what is to be trained or measured."""
@@ -51,11 +59,17 @@ class RayWorkers:
         self._idle = [index for _ in range(CALLS_PER_WORKER) for index in range(workers)]
         self._waiting: list[_Queued] = []
         self._losses = 0
+        self._lost_since: float | None = None
         self._order = count()
-        self._calls: dict[Any, tuple[int, _Queued]] = {}
+        self._calls: dict[Any, tuple[int, _Queued | None]] = {}  # None: it is being prepared
         self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
         self._published = Published()
-        self._start()
+        try:
+            named = {f"worker {index}": actor for index, actor in enumerate(self._actors)}
+            wait_until_prepared(named, "workers")
+        except ClusterError:
+            self.close()
+            raise
 
     def submit(self, task: TrainTask, due: float) -> None:
         """Queue a task by the time at which its result is due."""
@@ -88,13 +102,6 @@ class RayWorkers:
             actor.end()
         self._actors.clear()
 
-    def _start(self) -> None:
-        try:
-            ray.get([actor.prepare() for actor in self._actors])
-        except RayError as error:
-            self.close()
-            raise ClusterError(f"workers cannot start: {in_one_line(error)}") from None
-
     def _hand_out(self) -> None:
         """Give what is due first to whoever has least to do."""
         while self._idle and self._waiting:
@@ -120,23 +127,36 @@ class RayWorkers:
 
     def _take_in(self, reference: Any) -> None:
         index, queued = self._calls.pop(reference)
-        self._idle.append(index)
         try:
-            answer: Answer | Evaluation | str | None = ray.get(reference)
+            answer: Answer | Evaluation | str | bool | None = ray.get(reference)
             lost = "it was started again"
         except RayError as error:
             answer, lost = None, in_one_line(error)
-        if answer is not None:
+        if answer is None:
+            self._lose(index, queued, lost)
+            return
+        self._idle.append(index)
+        if queued is not None:
+            assert not isinstance(answer, bool)
             self._losses = 0
+            self._lost_since = None
             key = _key(queued)
             self._done[key] = _outcome(key, answer)
-        elif self._losses < MOST_LOSSES:
-            self._losses += 1
-            self._actors[index].prepare()  # before anything else that this worker is asked
-            heapq.heappush(self._waiting, queued)
-        else:
-            raise ClusterError(f"workers were lost {MOST_LOSSES} times in a row; the last: {lost}")
         self._hand_out()
+
+    def _lose(self, index: int, queued: _Queued | None, reason: str) -> None:
+        """Queue again what a worker was at, and give it no other job until it is back."""
+        now = time.monotonic()
+        self._lost_since = now if self._lost_since is None else self._lost_since
+        if queued is not None:
+            self._losses += 1
+            heapq.heappush(self._waiting, queued)
+        if self._losses > MOST_LOSSES or now - self._lost_since > START_SECONDS:
+            raise ClusterError(
+                f"workers were lost, {self._losses} jobs and {now - self._lost_since:.0f} s long "
+                f"without a result between; the last: {reason}"
+            )
+        self._calls[self._actors[index].prepare()] = index, None
 
 
 def _key(queued: _Queued) -> Key:

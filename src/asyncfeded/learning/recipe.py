@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,11 +43,14 @@ class TrainerRecipe:
         )
 
     def warmed_up(self) -> TorchTrainer | CompiledTrainer:
-        """Make the trainer and let it train once: the first time, compiled code is loaded."""
-        trainer = self()
+        """Make the trainer when another like it has trained a little: that loads compiled code."""
         with suppress(Exception):  # what is wrong with it shows when it is asked to train
-            trainer(TrainTask(next(iter(self.datasets)), 1, trainer.initial, 1))
-        return trainer
+            name, examples = next(iter(self.datasets.items()))
+            few = slice(0, 2 * self.training.batch_size)
+            some = {name: TensorExamples(examples.x[few], examples.y[few])}
+            other = replace(self, module=deepcopy(self.module), datasets=some)()
+            other(TrainTask(name, 1, other.initial, 1))
+        return self()
 
     def of_client(self, client_id: str) -> "TrainerRecipe":
         """The same for one client alone, with no other's data."""

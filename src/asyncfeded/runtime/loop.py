@@ -98,7 +98,9 @@ def _handle(
             yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
             yield from replaced
         case Leaving(at, client_id, reason):
-            for task in server.leave(client_id):
+            # One that is given up while it was away has left before.
+            tasks = server.leave(client_id) if client_id in server.clients else ()
+            for task in tasks:
                 transport.send(task)
             yield Left(at, client_id, reason)
         case Quiet(at, silent_seconds):
