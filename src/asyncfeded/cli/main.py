@@ -36,7 +36,7 @@ overwrite_option = click.option(
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="asyncfeded")
 def cli() -> None:
-    """Asynchronous federated learning on a virtual clock.
+    """Asynchronous federated learning on a virtual clock, or on Ray in real time.
 
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
