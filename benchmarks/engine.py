@@ -223,7 +223,7 @@ def eager_round(
             start += size
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(module(examples.x[batch]), examples.y[batch])
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
 
 

@@ -39,5 +39,5 @@ def ray_here() -> Iterator[None]:
 
     with ray_session():
         # Ray's processes do not find the modules of tests: what is in them travels whole.
-        ray.cloudpickle.register_pickle_by_value(toy)  # type: ignore[no-untyped-call]
+        ray.cloudpickle.register_pickle_by_value(toy)
         yield

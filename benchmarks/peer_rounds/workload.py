@@ -112,5 +112,5 @@ def train_round(module: nn.Module, x: Tensor, y: Tensor) -> None:
     for inputs, targets in shuffled_batches(x, y):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(module(inputs), targets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()

@@ -5,6 +5,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ray
@@ -146,11 +147,11 @@ def test_a_run_that_has_lost_everybody_ends_with_the_reason() -> None:
 
 
 def test_a_client_that_cannot_start_is_named() -> None:
-    def broken() -> None:
+    def broken() -> Train:
         raise OSError("no such data")
 
     with pytest.raises(ClusterError, match=r"client 'a' cannot start: OSError: no such data"):
-        RayTransport({"a": broken}, LONGEST_SECONDS)  # type: ignore[dict-item]
+        RayTransport({"a": broken}, LONGEST_SECONDS)
 
 
 @pytest.mark.parametrize(("rule", "barrier"), [("fedavg", True), ("asyncfeded", False)])
@@ -221,7 +222,7 @@ def test_time_that_is_not_training_is_learned_as_usual(
         return train(self, parameters, order)
 
     monkeypatch.setattr(ClientProcess, "train", slowly)
-    ray.cloudpickle.register_pickle_by_value(processes)  # type: ignore[no-untyped-call]
+    ray.cloudpickle.register_pickle_by_value(processes)
     gates.open_all("a")
     try:
         transport = RayTransport({"a": gates.client()}, LONGEST_SECONDS, deadlines=quick())
@@ -231,7 +232,7 @@ def test_time_that_is_not_training_is_learned_as_usual(
             if sum(isinstance(event, Received) for event in happened) == 3:
                 break
     finally:
-        ray.cloudpickle.unregister_pickle_by_value(processes)  # type: ignore[no-untyped-call]
+        ray.cloudpickle.unregister_pickle_by_value(processes)
     assert not [event for event in happened if isinstance(event, Left)]
 
 
@@ -302,6 +303,6 @@ def test_a_run_ends_when_its_time_is_over(gates: Gates) -> None:
         ({"seconds": 1.0, "memberships": [Membership("a")] * 2}, "clients must have different ids"),
     ],
 )
-def test_bad_settings_are_named(arguments: dict[str, object], message: str) -> None:
+def test_bad_settings_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        RayTransport({}, **arguments)  # type: ignore[arg-type]
+        RayTransport({}, **arguments)

@@ -53,7 +53,7 @@ def make_measure() -> Measure:
 @pytest.fixture(autouse=True)
 def _these_functions_travel_whole() -> None:
     here = sys.modules[__name__]
-    ray.cloudpickle.register_pickle_by_value(here)  # type: ignore[no-untyped-call]
+    ray.cloudpickle.register_pickle_by_value(here)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -53,10 +53,10 @@ def test_labels_follow_a_linear_model_without_noise() -> None:
     def loss() -> float:
         optimizer.zero_grad()
         value = nn.functional.cross_entropy(classifier(x), y)
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         return value.item()
 
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    optimizer.step(loss)
     assert (classifier(x).argmax(dim=1) == y).double().mean().item() > 0.99
 
 

@@ -62,7 +62,7 @@ def plain_torch(
             for parameter, origin in zip(net.parameters(), start, strict=True):
                 loss = loss + mu / 2 * ((parameter - origin) ** 2).sum()
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
     return torch.cat([p.detach().reshape(-1) for p in net.parameters()])
 

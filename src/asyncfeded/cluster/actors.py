@@ -61,7 +61,7 @@ class _Process:
 
 def cpus_each(processes: int) -> float:
     """The largest share of a CPU, at most one, with which so many fit into the cluster's nodes."""
-    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    nodes: list[dict[str, Any]] = ray.nodes()
     cpus_of_nodes = [node["Resources"].get("CPU", 0.0) for node in nodes if node["Alive"]]
 
     def too_large(share: int) -> bool:  # in ten-thousandths, as Ray counts

@@ -51,8 +51,8 @@ class _Call:
     client_id: str
     sent: float
     deadline: float
-    order: TrainTask | None = None
-    """The task, without its parameters; None if the client was asked to be ready."""
+    task: TrainTask | None = None
+    """Without its parameters; None if the client was asked to be ready."""
     imposed_seconds: float = 0.0
 
 
@@ -74,7 +74,6 @@ class RayTransport:
         delays: Delays | None = None,
         deadlines: Deadlines | None = None,
         quiet_seconds: float = QUIET_SECONDS,
-        published: Published | None = None,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
         members = [Membership(name) for name in clients] if memberships is None else memberships
@@ -85,7 +84,7 @@ class RayTransport:
         self._delays = delays
         self._deadlines = Deadlines() if deadlines is None else deadlines
         self._quiet_seconds = quiet_seconds
-        self._published = Published() if published is None else published
+        self._published = Published()
         self._joins = deque(sorted(members, key=lambda member: member.join_seconds))
         self._leaves = {m.client_id: m.leave_seconds for m in members if isfinite(m.leave_seconds)}
         self._actors: dict[str, Actor] = {}
@@ -191,7 +190,7 @@ class RayTransport:
         self._pauses.pop(name, None)
         for reference, call in list(self._calls.items()):
             if call.client_id == name:
-                is_lost |= call.order is None
+                is_lost |= call.task is None
                 del self._calls[reference]
         self._end(name)
         if not is_lost:
@@ -238,7 +237,7 @@ class RayTransport:
             self._receive(call, answer.update, answer.busy_seconds)
 
     def _receive(self, call: _Call, update: ClientUpdate, busy_seconds: float) -> None:
-        task = call.order
+        task = call.task
         assert task is not None
         asked = task.client_id, task.version, task.round
         if (update.client_id, update.version, update.round) not in (asked, (*asked[:2], None)):
@@ -253,7 +252,7 @@ class RayTransport:
 
     def _lose(self, call: _Call, reason: str) -> None:
         """Let Ray start a process again; while it does, it is asked again and again."""
-        if call.order is not None:
+        if call.task is not None:
             self._fail(call, reason)
         elif self._now() < call.deadline:
             self._pauses[call.client_id] = self._now() + FIRST_PAUSE_SECONDS, call.deadline
@@ -271,7 +270,7 @@ class RayTransport:
             return
         pause = FIRST_PAUSE_SECONDS * 2 ** (failures - 1)
         self._pauses[name] = now + pause, now + pause + START_SECONDS
-        if call.order is not None:
+        if call.task is not None:
             self._signals.append(Leaving(now, name, reason))
 
     def _give_up(self, name: str, reason: str) -> None:

@@ -7,7 +7,6 @@ trained again.
 
 import heapq
 import time
-from itertools import count
 from typing import Any
 
 import ray
@@ -24,25 +23,20 @@ from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerP
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, TrainTask
-from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.jobs import Key, key_of, training_error
-from asyncfeded.runtime.loop import Evaluation, Pending
+from asyncfeded.runtime.jobs import Key, training_error
+from asyncfeded.runtime.look_ahead import LookAhead, Queued, key_of_job
+from asyncfeded.runtime.loop import Evaluation
 
 CALLS_PER_WORKER = 2
 """One that is carried out and one that waits, so that a worker never waits for us."""
-
-
 MOST_LOSSES = 10
 """How many jobs may be lost in a row: one that kills its worker would do so for ever."""
 
-_Queued = tuple[float, int, TrainTask | Vector]
-"""When it is due, its number, and what is to be trained or measured."""
 
-
-class RayWorkers:
+class RayWorkers(LookAhead):
     """Trains ahead of time on `workers` processes of a Ray, the task due first before others.
 
-    Each asks for `cpus` of the cluster; without, for an equal share of those that are free.
+    Each asks for `cpus` of the cluster; without, for the largest share with which all fit in.
     """
 
     def __init__(
@@ -53,16 +47,14 @@ class RayWorkers:
         cpus: float | None = None,
     ) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
+        super().__init__()
         recipes = (make_train, make_measure)
         share = cpus_each(workers) if cpus is None else cpus
         self._actors = [Actor(WorkerProcess, recipes, share) for _ in range(workers)]
         self._idle = [index for _ in range(CALLS_PER_WORKER) for index in range(workers)]
-        self._waiting: list[_Queued] = []
         self._losses = 0
         self._lost_since: float | None = None
-        self._order = count()
-        self._calls: dict[Any, tuple[int, _Queued | None]] = {}  # None: it is being prepared
-        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
+        self._calls: dict[Any, tuple[int, Queued | None]] = {}  # None: it is being prepared
         self._published = Published()
         try:
             named = {f"worker {index}": actor for index, actor in enumerate(self._actors)}
@@ -70,30 +62,6 @@ class RayWorkers:
         except ClusterError:
             self.close()
             raise
-
-    def submit(self, task: TrainTask, due: float) -> None:
-        """Queue a task by the time at which its result is due."""
-        heapq.heappush(self._waiting, (due, next(self._order), task))
-        self._hand_out()
-
-    def result(self, task: TrainTask) -> ClientUpdate:
-        """Wait for the update of a submitted task; a failure is raised when it is due."""
-        update = self._wait_for(key_of(task))
-        assert isinstance(update, ClientUpdate)
-        return update
-
-    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
-        """Queue an evaluation before all training that is due later."""
-        number = next(self._order)
-        heapq.heappush(self._waiting, (seconds, number, parameters))
-        self._hand_out()
-
-        def wait() -> Evaluation:
-            evaluation = self._wait_for(("", number))
-            assert isinstance(evaluation, Evaluation)
-            return evaluation
-
-        return wait
 
     def close(self) -> None:
         """End the workers, whatever they are doing."""
@@ -115,15 +83,11 @@ class RayWorkers:
                 reference = actor.call("measure", self._published(job))
             self._calls[reference] = index, queued
 
-    def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
-        while key not in self._done:
-            ready, _ = ray.wait(list(self._calls), num_returns=1)
+    def _collect(self, wait: bool) -> None:
+        if self._calls:
+            ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=None if wait else 0)
             for reference in ready:
                 self._take_in(reference)
-        outcome = self._done.pop(key)
-        if isinstance(outcome, AsyncFedEDError):
-            raise outcome
-        return outcome
 
     def _take_in(self, reference: Any) -> None:
         index, queued = self._calls.pop(reference)
@@ -140,11 +104,11 @@ class RayWorkers:
             assert not isinstance(answer, bool)
             self._losses = 0
             self._lost_since = None
-            key = _key(queued)
+            key = key_of_job(queued)
             self._done[key] = _outcome(key, answer)
         self._hand_out()
 
-    def _lose(self, index: int, queued: _Queued | None, reason: str) -> None:
+    def _lose(self, index: int, queued: Queued | None, reason: str) -> None:
         """Queue again what a worker was at, and give it no other job until it is back."""
         now = time.monotonic()
         self._lost_since = now if self._lost_since is None else self._lost_since
@@ -157,11 +121,6 @@ class RayWorkers:
                 f"without a result between; the last: {reason}"
             )
         self._calls[self._actors[index].prepare()] = index, None
-
-
-def _key(queued: _Queued) -> Key:
-    _, number, job = queued
-    return key_of(job) if isinstance(job, TrainTask) else ("", number)
 
 
 def _outcome(

@@ -12,7 +12,6 @@ import signal
 import traceback
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from multiprocessing.synchronize import Lock
@@ -26,7 +25,8 @@ from asyncfeded.core.errors import AsyncFedEDError, SettingError, TrainingError,
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained, training_error
-from asyncfeded.runtime.loop import Evaluation, Measure, Pending
+from asyncfeded.runtime.look_ahead import LookAhead
+from asyncfeded.runtime.loop import Evaluation, Measure
 
 
 class _Order(NamedTuple):
@@ -56,11 +56,8 @@ class _Report(NamedTuple):
     delta_in_slot: bool = False
 
 
-class WorkerPool:
+class WorkerPool(LookAhead):
     """Trains ahead of time on `workers` processes, the task that is due first before others.
-
-    Evaluations go the same way, due when they are asked for, so that they are off the path of
-    the process that commits updates.
 
     A shared queue holds at most one task per worker beyond those at work, so that a worker never
     waits for this process between two tasks. Vectors travel in shared memory: two slots per
@@ -71,12 +68,10 @@ class WorkerPool:
         self, train: Train, workers: int, size: int, measure: Measure | None = None
     ) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
+        super().__init__()
         context = _fork_context()
         self._slots = [_shared_vector(size) for _ in range(2 * workers)]
         self._free = list(range(len(self._slots)))
-        self._waiting: list[tuple[float, int, TrainTask | Vector]] = []
-        self._order = count()
-        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
         queue_end, self._queue = context.Pipe(duplex=False)
         queue_lock = context.Lock()
         self._processes: list[ForkProcess] = []
@@ -96,39 +91,6 @@ class WorkerPool:
             self._processes.append(process)
             self._reports.append(reports)
         queue_end.close()
-
-    def submit(self, task: TrainTask, due: float) -> None:
-        """Queue a task by the time at which its result is due."""
-        heapq.heappush(self._waiting, (due, next(self._order), task))
-        self._hand_out()
-
-    def result(self, task: TrainTask) -> ClientUpdate:
-        """Wait for the update of a submitted task; a failure is raised when it is due."""
-        update = self._wait_for(key_of(task))
-        assert isinstance(update, ClientUpdate)
-        return update
-
-    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
-        """Queue an evaluation before all training that is due later."""
-        number = next(self._order)
-        heapq.heappush(self._waiting, (seconds, number, parameters))
-        self._hand_out()
-
-        def wait() -> Evaluation:
-            evaluation = self._wait_for(("", number))
-            assert isinstance(evaluation, Evaluation)
-            return evaluation
-
-        return wait
-
-    def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
-        self._collect(timeout=0)
-        while key not in self._done:
-            self._collect(timeout=None)
-        outcome = self._done.pop(key)
-        if isinstance(outcome, AsyncFedEDError):
-            raise outcome
-        return outcome
 
     def close(self) -> None:
         """Stop the workers, whatever they are doing."""
@@ -156,9 +118,9 @@ class WorkerPool:
                 order = _Measuring(slot, number)
             self._queue.send(order)
 
-    def _collect(self, timeout: float | None) -> None:
-        """Take in what the workers have reported; without a timeout, wait for a report."""
-        for ready, _ in self._selector.select(timeout):
+    def _collect(self, wait: bool) -> None:
+        """Take in what the workers have reported, or wait for a report."""
+        for ready, _ in self._selector.select(None if wait else 0):
             try:
                 report: _Report = self._reports[ready.data].recv()
             except EOFError:

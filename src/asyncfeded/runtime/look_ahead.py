@@ -1,0 +1,77 @@
+"""Training ahead of time, wherever it happens: jobs by when they are due, results by their key."""
+
+import heapq
+from abc import ABC, abstractmethod
+from itertools import count
+
+from asyncfeded.core.errors import AsyncFedEDError
+from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.jobs import Key, key_of
+from asyncfeded.runtime.loop import Evaluation, Pending
+
+Queued = tuple[float, int, TrainTask | Vector]
+"""When it is due, its number, and what is to be trained or measured."""
+
+
+def key_of_job(queued: Queued) -> Key:
+    """What the result of a job is asked for by."""
+    _, number, job = queued
+    return key_of(job) if isinstance(job, TrainTask) else ("", number)
+
+
+class LookAhead(ABC):
+    """Queues jobs and waits for their results; what carries them out is a subclass's.
+
+    Evaluations go the same way as training, due when they are asked for, so that they are off the
+    path of the process that commits updates.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Queued] = []
+        self._numbers = count()
+        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
+
+    def submit(self, task: TrainTask, due: float) -> None:
+        """Queue a task by the time at which its result is due."""
+        self._add(due, task)
+
+    def result(self, task: TrainTask) -> ClientUpdate:
+        """Wait for the update of a submitted task; a failure is raised when it is due."""
+        update = self._wait_for(key_of(task))
+        assert isinstance(update, ClientUpdate)
+        return update
+
+    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
+        """Queue an evaluation before all training that is due later."""
+        key = key_of_job(self._add(seconds, parameters))
+
+        def wait() -> Evaluation:
+            evaluation = self._wait_for(key)
+            assert isinstance(evaluation, Evaluation)
+            return evaluation
+
+        return wait
+
+    def _add(self, due: float, job: TrainTask | Vector) -> Queued:
+        queued = due, next(self._numbers), job
+        heapq.heappush(self._waiting, queued)
+        self._hand_out()
+        return queued
+
+    def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
+        self._collect(wait=False)  # also when the result is there: whoever is idle gets work
+        while key not in self._done:
+            self._collect(wait=True)
+        outcome = self._done.pop(key)
+        if isinstance(outcome, AsyncFedEDError):
+            raise outcome
+        return outcome
+
+    @abstractmethod
+    def _hand_out(self) -> None:
+        """Give what is due first to whoever is free."""
+
+    @abstractmethod
+    def _collect(self, wait: bool) -> None:
+        """Take in the results that are there, and hand out what can be; or wait for one."""
