@@ -38,7 +38,7 @@ def test_the_log_is_that_of_one_worker(rule: str) -> None:
         assert log_of(ThreadPool(toy.toy_train, workers), rule) == alone
 
 
-def test_what_is_due_first_is_trained_first() -> None:
+def test_alone_what_is_due_first_is_trained_first() -> None:
     begun: list[str] = []
 
     def train(task: TrainTask) -> ClientUpdate:
@@ -51,6 +51,33 @@ def test_what_is_due_first_is_trained_first() -> None:
             pool.submit(task, due)
         assert [pool.result(task).client_id for task in tasks] == [task.client_id for task in tasks]
     assert begun == ["first", "soon", "late", "later"]
+
+
+def test_who_asks_for_results_takes_what_is_due_first_and_others_what_is_due_last() -> None:
+    by_this_thread: list[str] = []
+    by_another: list[str] = []
+    both_at_work = threading.Barrier(2)
+
+    def train(task: TrainTask) -> ClientUpdate:
+        here = threading.current_thread() is threading.main_thread()
+        (by_this_thread if here else by_another).append(task.client_id)
+        both_at_work.wait(10)  # each job takes as long as the other thread's
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    pool = ThreadPool(train, 2)
+    dues = {"held": 0.0, "second": 2.0, "third": 3.0, "last": 4.0, "first": 1.0}
+    tasks = {name: TrainTask(name, 1, vector(1), 1) for name in dues}
+    with closing(pool):
+        pool.submit(tasks["held"], dues["held"])
+        while not by_another:  # it is at this one, until this thread is at another
+            time.sleep(0.001)
+        for name in ("second", "third", "last", "first"):
+            pool.submit(tasks[name], dues[name])
+        both_at_work.wait(10)  # the other thread goes on
+        for name in sorted(dues, key=dues.__getitem__):
+            assert pool.result(tasks[name]).client_id == name
+    assert by_this_thread == ["first", "second"]
+    assert by_another == ["held", "last", "third"]
 
 
 def test_who_waits_for_a_result_trains_meanwhile() -> None:
@@ -115,9 +142,10 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
 
     pool = ThreadPool(train, 2)
     tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(5)]
-    for task in tasks:
+    pool.submit(tasks[0], due=0.0)
+    assert busy.wait(10)
+    for task in tasks[1:]:
         pool.submit(task, due=float(task.round))
-    busy.wait(10)
     closing_thread = threading.Thread(target=pool.close)
     closing_thread.start()
     while len(pool._jobs) < 5:  # four tasks, and the word to end

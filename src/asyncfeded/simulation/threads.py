@@ -3,13 +3,17 @@
 Nothing is copied between processes and nothing is forked: a task costs a few microseconds to hand
 over, which matters where a round takes less than a millisecond. Who waits for a result trains
 meanwhile, so that there are as many threads as workers and none takes a core from another.
+
+Only who asks for results can bring new tasks, so that thread takes what is due first: that is soon
+needed, and mostly short. The others take what is due last, mostly the long rounds. If all took what
+is due first, a long round would be begun when it is due, and everybody would wait for it.
 """
 
 import threading
+from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from heapq import heappop, heappush
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +26,9 @@ from asyncfeded.runtime.loop import Measure, Pending
 
 Outcome = TypeVar("Outcome")
 
+DUE_FIRST, DUE_LAST = 0, -1
+"""From which end of the jobs a thread takes its next."""
+
 
 class _Job(NamedTuple):
     """What a thread does next; no two have the same number, so that nothing else is compared."""
@@ -33,16 +40,13 @@ class _Job(NamedTuple):
 
 
 class ThreadPool:
-    """Trains ahead of time on `workers` threads, the task that is due first before others.
-
-    The thread that asks for results is one of them.
-    """
+    """Trains ahead of time on `workers` threads; the thread that asks for results is one of them."""
 
     def __init__(self, train: Train, workers: int, measure: Measure | None = None) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
         self._train = train
         self._measure = measure
-        self._jobs: list[_Job] = []
+        self._jobs: list[_Job] = []  # in order of when they are due
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
@@ -71,7 +75,7 @@ class ThreadPool:
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
         for _ in self._threads:
-            self._queue(float("-inf"), None)
+            self._queue(float("inf"), None)
         for thread in self._threads:
             thread.join()
         for job in self._jobs:
@@ -81,29 +85,29 @@ class ThreadPool:
     def _queue(self, due: float, make: Callable[[], Outcome] | None) -> Future[Outcome]:
         future: Future[Outcome] = Future()
         with self._lock:
-            heappush(self._jobs, _Job(due, next(self._numbers), make, future))
+            insort(self._jobs, _Job(due, next(self._numbers), make, future))
         self._ready.put(None)
         return future
 
-    def _next_job(self, wait: bool) -> _Job:
-        """Take what is due first; raises Empty if there is nothing, unless told to wait."""
+    def _next_job(self, place: int, wait: bool) -> _Job:
+        """Take a job from this end; raises Empty if there is none, unless told to wait."""
         self._ready.get(wait)
         with self._lock:
-            return heappop(self._jobs)
+            return self._jobs.pop(place)
 
     def _await(self, future: Future[Outcome]) -> Outcome:
         """Carry out what is due first until this is done, or is all that is left."""
         while not future.done():
             try:
-                job = self._next_job(wait=False)
+                job = self._next_job(DUE_FIRST, wait=False)
             except Empty:
                 break
             _carry_out(job)
         return future.result()
 
     def _work(self) -> None:
-        """Run a thread: carry out what is due first until told to end."""
-        while _carry_out(self._next_job(wait=True)):
+        """Run a thread: carry out what is due last until told to end."""
+        while _carry_out(self._next_job(DUE_LAST, wait=True)):
             pass
 
 
