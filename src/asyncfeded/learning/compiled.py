@@ -175,8 +175,10 @@ def _in_stretches(all_passes: Iterator[Pass]) -> Iterator[list[Pass]]:
 
 def _visits(some: list[Pass]) -> tuple[randomness.Places, randomness.Places, Vector]:
     """The places visited, the sizes of the mini-batches and their rates, one pass after another."""
-    rates = [one.rate for one in some for _ in one.sizes]
-    sizes = [size for one in some for size in one.sizes]
+    sizes, rates = list[int](), list[float]()
+    for one in some:
+        sizes += one.sizes
+        rates += [one.rate] * len(one.sizes)
     places = some[0].places if len(some) == 1 else np.concatenate([one.places for one in some])
     return places, np.array(sizes), np.array(rates, dtype=np.float32)
 

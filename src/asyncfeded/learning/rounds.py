@@ -71,10 +71,12 @@ def passes(
     steps_left = task.epochs if in_steps else task.epochs * len(sizes)
     epoch = 0
     while steps_left > 0:
-        visited = sizes[:steps_left]
         places = examples.order(draw)
-        yield Pass(training.rate(task.round, epoch), places[: sum(visited)], visited)
-        steps_left -= len(visited)
+        if steps_left < len(sizes):
+            sizes = sizes[:steps_left]
+            places = places[: sum(sizes)]
+        yield Pass(training.rate(task.round, epoch), places, sizes)
+        steps_left -= len(sizes)
         epoch += 1
 
 

@@ -12,19 +12,16 @@ is due first, a long round would be begun when it is due, and everybody would wa
 import threading
 from bisect import insort
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
-from asyncfeded.runtime.loop import Measure, Pending
-
-Outcome = TypeVar("Outcome")
+from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
 DUE_FIRST, DUE_LAST = 0, -1
 """From which end of the jobs a thread takes its next."""
@@ -36,11 +33,12 @@ class _Job(NamedTuple):
     due: float
     number: int
     make: Callable[[], object] | None
-    future: Future[Any]
+    outcome: SimpleQueue[Any]
+    """Gets what was made, or what was raised. A future would cost ten times as much."""
 
 
 class ThreadPool:
-    """Trains ahead of time on `workers` threads; the thread that asks for results is one of them."""
+    """Trains ahead of time on `workers` threads, of which who asks for results is one."""
 
     def __init__(self, train: Train, workers: int, measure: Measure | None = None) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
@@ -50,7 +48,7 @@ class ThreadPool:
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
-        self._updates: dict[Key, Future[ClientUpdate]] = {}
+        self._updates: dict[Key, SimpleQueue[Any]] = {}
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
             for index in range(1, workers)
@@ -65,12 +63,20 @@ class ThreadPool:
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task; a failure is raised when it is due."""
-        return self._await(self._updates.pop(key_of(task)))
+        update = self._await(self._updates.pop(key_of(task)))
+        assert isinstance(update, ClientUpdate)
+        return update
 
     def evaluate(self, parameters: Vector, seconds: float) -> Pending:
         """Queue an evaluation before all training that is due later."""
-        future = self._queue(seconds, partial(measured, self._measure, parameters))
-        return partial(self._await, future)
+        outcome = self._queue(seconds, partial(measured, self._measure, parameters))
+
+        def wait() -> Evaluation:
+            evaluation = self._await(outcome)
+            assert isinstance(evaluation, Evaluation)
+            return evaluation
+
+        return wait
 
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
@@ -78,16 +84,14 @@ class ThreadPool:
             self._queue(float("inf"), None)
         for thread in self._threads:
             thread.join()
-        for job in self._jobs:
-            job.future.cancel()
         self._jobs.clear()
 
-    def _queue(self, due: float, make: Callable[[], Outcome] | None) -> Future[Outcome]:
-        future: Future[Outcome] = Future()
+    def _queue(self, due: float, make: Callable[[], object] | None) -> SimpleQueue[Any]:
+        outcome: SimpleQueue[Any] = SimpleQueue()
         with self._lock:
-            insort(self._jobs, _Job(due, next(self._numbers), make, future))
+            insort(self._jobs, _Job(due, next(self._numbers), make, outcome))
         self._ready.put(None)
-        return future
+        return outcome
 
     def _next_job(self, place: int, wait: bool) -> _Job:
         """Take a job from this end; raises Empty if there is none, unless told to wait."""
@@ -95,15 +99,18 @@ class ThreadPool:
         with self._lock:
             return self._jobs.pop(place)
 
-    def _await(self, future: Future[Outcome]) -> Outcome:
-        """Carry out what is due first until this is done, or is all that is left."""
-        while not future.done():
+    def _await(self, outcome: SimpleQueue[Any]) -> object:
+        """Carry out what is due first until this is there, or is all that is left."""
+        while outcome.empty():
             try:
                 job = self._next_job(DUE_FIRST, wait=False)
             except Empty:
                 break
             _carry_out(job)
-        return future.result()
+        made: object = outcome.get()
+        if isinstance(made, BaseException):
+            raise made
+        return made
 
     def _work(self) -> None:
         """Run a thread: carry out what is due last until told to end."""
@@ -116,10 +123,10 @@ def _carry_out(job: _Job) -> bool:
     if job.make is None:
         return False
     try:
-        job.future.set_result(job.make())
+        job.outcome.put(job.make())
     except Exception as error:  # noqa: BLE001 - raised where the result is asked for
-        job.future.set_exception(error)
+        job.outcome.put(error)
     except BaseException as error:
-        job.future.set_exception(error)
+        job.outcome.put(error)
         raise
     return True
