@@ -2,6 +2,8 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 from asyncfeded import Server, rules
 from asyncfeded.runtime.events import Evaluated, Finished, Joined, Received, Started
 from asyncfeded.store.log import EventLog
@@ -38,6 +40,23 @@ def test_the_digest_is_that_of_the_file_and_evaluations_stay_out(tmp_path: Path)
         "staleness": 0.0,
         "learning_rate": 1.0,
     }
+
+
+def test_a_log_that_an_error_ends_has_every_event_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    log = EventLog(path)
+
+    def fail_after_a_hundred() -> None:
+        with log:
+            for number in range(100):
+                log.write(Joined(0.5 * number, f"client-{number}", 1, 10))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_after_a_hundred()
+    names = [json.loads(line)["client"] for line in path.read_text().splitlines()]
+    assert names == [f"client-{number}" for number in range(100)]
+    assert log.sha256 == sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_log_without_a_file_has_the_same_digest(tmp_path: Path) -> None:
