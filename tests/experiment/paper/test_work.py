@@ -76,6 +76,23 @@ def test_the_time_left_is_estimated_from_runs_that_are_most_alike() -> None:
     assert standing.total == 1
 
 
+def test_runs_of_the_store_tell_how_long_others_will_take(tmp_path: Path) -> None:
+    laboratory = Laboratory(RunStore(tmp_path), workers=1)
+    laboratory.carry_out([unit([])], nobody)
+    estimates: list[float | None] = []
+
+    def watch(standing: Standing, done: Unit | None, record: Record | None) -> None:
+        if done is not None:
+            estimates.append(standing.seconds_left(0.0))
+
+    laboratory.carry_out([unit([]), unit([], seed=1)], watch)
+    kept = laboratory.find(unit([]).settings)
+    assert kept is not None
+    # The first is found in the store; the second, another seed, is expected to take as long.
+    assert estimates[0] == pytest.approx(kept.summary["wall_seconds"])
+    assert estimates[1] == 0.0
+
+
 def test_a_killed_command_goes_on_to_the_same_results(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert asyncfeded(*COMMAND, "--out", whole, "--workers", "2").returncode == 0

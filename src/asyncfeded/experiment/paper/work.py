@@ -67,7 +67,7 @@ class Standing:
         return self.done + len(self.running) + len(self.left)
 
     def seconds_left(self, now: float) -> float | None:
-        """An estimate from the runs that were made so far, those most alike first."""
+        """An estimate from the runs that there are, those most alike first."""
         if not self.costs:
             return None
         begun = (
@@ -168,7 +168,6 @@ class Laboratory:
         first, *others = run.units
         record = _outcome(run.future, first)
         self._store.put(asdict(record))
-        standing.costs.setdefault(first.kind, []).append(record.summary["wall_seconds"])
         _finish(first, record, standing, on_progress)
         for unit in others:
             standing.left.remove(unit.kind)
@@ -192,6 +191,7 @@ def data_for(settings: RunSettings) -> FederatedData:
 
 def _finish(unit: Unit, record: Record, standing: Standing, on_progress: OnProgress) -> None:
     standing.done += 1
+    standing.costs.setdefault(unit.kind, []).append(record.summary["wall_seconds"])
     unit.tell(record)
     on_progress(standing, unit, record)
 
