@@ -13,7 +13,7 @@ run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table 
 		--out runs/synthetic-1-1 --overwrite
 
 test: $(VENV)/.dev  ## the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .

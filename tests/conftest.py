@@ -14,6 +14,19 @@ SMALL_EVALUATION = (
     *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
 )
 
+SHARING = {"cluster": "one Ray", "experiment/paper": "one evaluation"}
+"""Folders whose tests share something that takes long to make, and so run in one process."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests together that share something, where several processes run the tests."""
+    here = Path(__file__).parent
+    for item in items:
+        shared = SHARING.get(item.path.parent.relative_to(here).as_posix())
+        if shared is not None:
+            item.add_marker(pytest.mark.xdist_group(shared))
+
 
 @pytest.fixture(autouse=True)
 def _folders_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,11 +55,11 @@ def test_alone_what_is_due_first_is_trained_first() -> None:
 def test_who_asks_for_results_takes_what_is_due_first_and_others_what_is_due_last() -> None:
     by_this_thread: list[str] = []
     by_another: list[str] = []
-    both_at_work = threading.Barrier(2)
+    this_thread, both_at_work = threading.current_thread(), threading.Barrier(2)
 
     def train(task: TrainTask) -> ClientUpdate:
-        here = threading.current_thread() is threading.main_thread()
-        (by_this_thread if here else by_another).append(task.client_id)
+        is_here = threading.current_thread() is this_thread
+        (by_this_thread if is_here else by_another).append(task.client_id)
         both_at_work.wait(10)  # each job takes as long as the other thread's
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
