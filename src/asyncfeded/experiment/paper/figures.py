@@ -1,6 +1,7 @@
 """The paper's figures as charts, from the runs that there are."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 import numpy as np
 
@@ -85,17 +86,11 @@ def _suspension_panels(
             colour = RULE_COLOURS[rule]
             xs = [cell.suspension for cell in cells]
             ours, theirs = zip(*map(quantity, cells), strict=True)
-            lines.append(
-                Line(
-                    rule,
-                    xs,
-                    [value.mean for value in ours],
-                    colour,
-                    low=[value.mean - value.sd for value in ours],
-                    high=[value.mean + value.sd for value in ours],
-                    marked=True,
-                )
+            means = np.array([value.mean for value in ours])
+            low, high = _band(
+                means, np.array([value.sd for value in ours]), 1.0 if as_percent else inf
             )
+            lines.append(Line(rule, xs, means.tolist(), colour, low=low, high=high, marked=True))
             known = [(x, value.mean) for x, value in zip(xs, theirs, strict=True) if value]
             if known:
                 x, y = zip(*known, strict=True)
@@ -166,14 +161,14 @@ def _course(name: str, runs: Sequence[Record], colour: str) -> Line:
     smooth = np.array([smoothed(np.array(run.accuracy), 5) for run in runs])
     banded = len(runs) > 1
     mean, deviation = smooth.mean(axis=0), smooth.std(axis=0, ddof=int(banded))
-    return Line(
-        name,
-        runs[0].seconds,
-        _rounded(mean),
-        colour,
-        low=_rounded(mean - deviation) if banded else None,
-        high=_rounded(mean + deviation) if banded else None,
-    )
+    low, high = _band(mean, deviation, 1.0) if banded else (None, None)
+    return Line(name, runs[0].seconds, _rounded(mean), colour, low=low, high=high)
+
+
+def _band(mean: np.ndarray, deviation: np.ndarray, most: float) -> tuple[list[float], list[float]]:
+    """One deviation either way, as far as there can be such values: from 0 to `most`."""
+    low, high = np.maximum(mean - deviation, 0.0), np.minimum(mean + deviation, most)
+    return _rounded(low), _rounded(high)
 
 
 def _rounded(values: np.ndarray) -> list[float]:
