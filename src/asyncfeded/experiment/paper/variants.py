@@ -90,7 +90,7 @@ def sweep(
                         *(f"{row.point[name]:g}" for name in names),
                         f"{row.max_accuracy:.2%}",
                         _seconds(row.seconds_to_target),
-                        f"{place + 1}",
+                        f"{place + 1}" if isfinite(row.seconds_to_target) else "–",
                     )
                 )
         headings = ["rank", *names, "max accuracy", "s to target", "rank by time"]
