@@ -25,7 +25,7 @@ from asyncfeded.runtime.events import (
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _ENCODED_AT_ONCE = 32
-"""Some 8 kB of lines. One by one, between rounds of training, they cost twice as much."""
+"""Some 8 kB of lines. One by one, between rounds of training, they cost half as much again."""
 
 
 class EventLog:
