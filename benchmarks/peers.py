@@ -1,6 +1,7 @@
 """Client rounds per second of this engine and of other tools on the same work, in one run.
 
-    python benchmarks/peers.py [--workload mlp] [--repeats 5] [--slot-seconds 4] [--json FILE]
+    python benchmarks/peers.py [--workload mlp] [--row pfl] [--repeats 5] [--slot-seconds 4]
+                               [--json FILE]
 
 A client round is K = 10 mini-batches of 32 examples, momentum SGD (0.5, learning rate 0.01) and
 cross-entropy, on one of 20 clients with 320 random examples each. The workloads are the models of
@@ -18,7 +19,9 @@ all of them on two cores, warm, with the data in memory and without any evaluati
 one sequential process have one torch thread or two, whichever was faster when they warmed up.
 
 Each contestant is a process that is stopped until its turn. They take turns, as often as
-`--repeats` says; ratios are taken within a repeat, and the median is reported with its range. The
+`--repeats` says; ratios are taken within a repeat, and the median is reported with its range and
+the number of repeats in which this engine was ahead. With `--row`, fewer take part and turns lie
+closer together, which tells apart what is nearly as fast. The
 tools live in virtual environments of their own under `--envs`, which are made from the exact
 versions in `peer_rounds/requirements/` the first time. A tool that cannot be installed or
 started is reported as failed, the others go on, and the exit code is 1.
@@ -30,6 +33,7 @@ import os
 import signal
 import statistics
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,10 +87,22 @@ class Race:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def run_race(workload: str, envs: Path, repeats: int, slot_seconds: float, scratch: Path) -> Race:
+def chosen(parts: list[str]) -> list[Row]:
+    """The rows that others are compared with, and those whose name contains one of these."""
+    return [row for row in ROWS if row in REFERENCES or any(part in row.name for part in parts)]
+
+
+def run_race(
+    rows: Sequence[Row],
+    workload: str,
+    envs: Path,
+    repeats: int,
+    slot_seconds: float,
+    scratch: Path,
+) -> Race:
     race = Race()
     with ExitStack() as running:
-        for row in ROWS:
+        for row in rows:
             start(row, workload, envs, scratch, race, running)
         for repeat in range(repeats):
             print(f"{workload}: repeat {repeat + 1} of {repeats}", file=sys.stderr)
@@ -138,11 +154,15 @@ def quiet_environment(scratch: Path) -> dict[str, str]:
 
 
 def ratios(reference: Contestant, other: Contestant) -> str:
-    """How many times as fast the reference is, within each repeat."""
+    """How many times as fast the reference is within each repeat, and how often it is ahead."""
     values = [
         ours.rate / theirs.rate for ours, theirs in zip(reference.slots, other.slots, strict=True)
     ]
-    return f"{statistics.median(values):.2f} × ({min(values):.2f} to {max(values):.2f})"
+    ahead = sum(value > 1 for value in values)
+    return (
+        f"{statistics.median(values):.2f} × ({min(values):.2f} to {max(values):.2f}; "
+        f"{ahead} of {len(values)})"
+    )
 
 
 def print_table(workload: str, race: Race) -> None:
@@ -193,6 +213,13 @@ def main() -> int:
     parser.add_argument(
         "--workload", action="append", choices=list(MODELS), help="may be repeated; default: all"
     )
+    parser.add_argument(
+        "--row",
+        action="append",
+        metavar="PART",
+        help="only rows whose name contains this, besides the engine with two workers; "
+        "may be repeated; default: all",
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--slot-seconds", type=float, default=4.0, help="a turn's length, roughly")
     parser.add_argument(
@@ -205,13 +232,16 @@ def main() -> int:
     arguments = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):  # ended from outside, it ends the contestants
         signal.signal(number, partial(_leave, 128 + number))
+    rows = ROWS if arguments.row is None else chosen(arguments.row)
     races = {}
     print(
-        f"cores: {os.cpu_count()}, repeats: {arguments.repeats}; medians, ratios with their range"
+        f"cores: {os.cpu_count()}, repeats: {arguments.repeats}; medians, ratios with their range "
+        "and how often above 1"
     )
     with TemporaryDirectory(prefix="peers-") as scratch:
         for workload in arguments.workload or list(MODELS):
             races[workload] = run_race(
+                rows,
                 workload,
                 arguments.envs.resolve(),
                 arguments.repeats,
