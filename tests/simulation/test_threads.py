@@ -102,6 +102,39 @@ def test_who_waits_for_a_result_trains_meanwhile() -> None:
     assert trained_by["long"] is not trained_by["short"]
 
 
+def test_the_last_job_is_left_to_who_makes_what_many_wait_for() -> None:
+    begun: list[str] = []
+    begun_meanwhile: list[str] = []
+    taken, go = threading.Event(), threading.Event()
+
+    def train(task: TrainTask) -> ClientUpdate:
+        begun.append(task.client_id)
+        if task.client_id == "long":
+            taken.set()
+            assert go.wait(10)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    with closing(ThreadPool(train, 2)) as pool:
+        names = ["long", "1", "2", "3", "4", "last"]
+        tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
+        pool.submit(tasks["long"], 0.0)
+        assert taken.wait(10)
+        for due, name in enumerate(names[1:], start=1):
+            pool.submit(tasks[name], float(due))
+
+        def let_go_when_one_is_left() -> None:
+            while len(begun) < 5:
+                time.sleep(0.001)
+            time.sleep(0.05)  # time enough to begin the last one too
+            begun_meanwhile.extend(begun)
+            go.set()
+
+        threading.Thread(target=let_go_when_one_is_left).start()
+        for name in names:
+            assert pool.result(tasks[name]).client_id == name
+    assert begun_meanwhile == ["long", "1", "2", "3", "4"]
+
+
 def test_training_that_raises_ends_the_run_with_the_client_s_name_and_no_thread() -> None:
     pool = ThreadPool(toy.failing_for("client-1", ValueError("no data")), 2)
     with pytest.raises(TrainingError, match=r"client 'client-1' failed in round 0: ValueError"):

@@ -6,7 +6,9 @@ meanwhile, so that there are as many threads as workers and none takes a core fr
 
 Only who asks for results can bring new tasks, so that thread takes what is due first: that is soon
 needed, and mostly short. The others take what is due last, mostly the long rounds. If all took what
-is due first, a long round would be begun when it is due, and everybody would wait for it.
+is due first, a long round would be begun when it is due, and everybody would wait for it. And if
+what it waits for is in another's hands, it leaves the last job to that one, provided that many
+results wait behind it: they will bring new tasks at once, but not while this thread trains.
 """
 
 import threading
@@ -22,9 +24,6 @@ from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
-
-DUE_FIRST, DUE_LAST = 0, -1
-"""From which end of the jobs a thread takes its next."""
 
 
 class _Job(NamedTuple):
@@ -49,6 +48,7 @@ class ThreadPool:
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
         self._updates: dict[Key, SimpleQueue[Any]] = {}
+        self._many = 2 * workers
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
             for index in range(1, workers)
@@ -93,28 +93,36 @@ class ThreadPool:
         self._ready.put(None)
         return outcome
 
-    def _next_job(self, place: int, wait: bool) -> _Job:
-        """Take a job from this end; raises Empty if there is none, unless told to wait."""
-        self._ready.get(wait)
-        with self._lock:
-            return self._jobs.pop(place)
-
     def _await(self, outcome: SimpleQueue[Any]) -> object:
-        """Carry out what is due first until this is there, or is all that is left."""
-        while outcome.empty():
-            try:
-                job = self._next_job(DUE_FIRST, wait=False)
-            except Empty:
-                break
+        """Carry out what is due first until this is there, or hardly anything is left to do."""
+        while outcome.empty() and (job := self._job_until(outcome)) is not None:
             _carry_out(job)
         made: object = outcome.get()
         if isinstance(made, BaseException):
             raise made
         return made
 
+    def _job_until(self, outcome: SimpleQueue[Any]) -> _Job | None:
+        """Take what is due first; None if there is nothing, or it is better left to others."""
+        try:
+            self._ready.get(block=False)
+        except Empty:
+            return None
+        many_wait = len(self._updates) > self._many
+        with self._lock:
+            if len(self._jobs) > 1 or self._jobs[0].outcome is outcome or not many_wait:
+                return self._jobs.pop(0)
+        self._ready.put(None)
+        return None
+
+    def _job_due_last(self) -> _Job:
+        self._ready.get()
+        with self._lock:
+            return self._jobs.pop()
+
     def _work(self) -> None:
         """Run a thread: carry out what is due last until told to end."""
-        while _carry_out(self._next_job(DUE_LAST, wait=True)):
+        while _carry_out(self._job_due_last()):
             pass
 
 
