@@ -88,7 +88,7 @@ def all_finite(vector: Vector) -> bool:
 def read_only(vector: Vector) -> Vector:
     """The same memory as a view that cannot be written to."""
     view = vector.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

@@ -4,7 +4,7 @@ import heapq
 from itertools import count
 from typing import Generic, TypeVar
 
-from asyncfeded.core.errors import require
+from asyncfeded.core.errors import SettingError
 
 T = TypeVar("T")
 
@@ -26,7 +26,10 @@ class VirtualClock(Generic[T]):
 
     def schedule(self, seconds: float, event: T) -> None:
         """Let `event` happen at `seconds`, which is not in the past."""
-        require(seconds >= self.now, "seconds", f"at least {self.now}, the time now", seconds)
+        if not seconds >= self.now:  # nor NaN
+            raise SettingError(
+                f"seconds must be at least {self.now}, the time now; given {seconds!r}"
+            )
         heapq.heappush(self._heap, (seconds, next(self._order), event))
 
     def peek(self) -> float | None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +38,7 @@ class Device:
             require(isfinite(value) and value > 0, name, "a finite number above 0", value)
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTime:
+class RoundTime(NamedTuple):
     """The parts of one round, in seconds."""
 
     download: float
