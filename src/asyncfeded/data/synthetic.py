@@ -19,6 +19,8 @@ from asyncfeded.on_demand import ClientNames, OnDemand
 
 FEATURES = 60
 CLASSES = 10
+DEVIATIONS = np.arange(1, FEATURES + 1) ** -0.6
+"""Of the inputs: their variances are j^−1.2."""
 
 
 def synthetic(
@@ -86,7 +88,6 @@ def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size:
     weights = draw.normal(model_mean, 1.0, (FEATURES, CLASSES))
     bias = draw.normal(model_mean, 1.0, CLASSES)
     input_mean = draw.normal(draw.normal(0.0, beta), 1.0, FEATURES)
-    deviations = np.arange(1, FEATURES + 1) ** -0.6  # variances j^−1.2
-    x = draw.normal(input_mean, deviations, (size, FEATURES))
+    x = input_mean + DEVIATIONS * draw.standard_normal((size, FEATURES))
     y = np.argmax(x @ weights + bias, axis=1)
     return Examples(x.astype(np.float32), y.astype(np.int64))

@@ -236,7 +236,8 @@ def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceMo
 
 def as_tensors(examples: Examples) -> TensorExamples:
     """A client's examples for torch."""
-    return replace(as_examples((examples.x, examples.y)), per_epoch=examples.per_epoch)
+    tensors = as_examples((examples.x, examples.y))
+    return tensors if examples.per_epoch is None else replace(tensors, per_epoch=examples.per_epoch)
 
 
 def prepare_folders(folders: Sequence[Path], overwrite: bool) -> None:

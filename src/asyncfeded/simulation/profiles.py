@@ -68,7 +68,7 @@ def heterogeneous_devices(
     require(speed_spread >= 0, "speed_spread", "at least 0", speed_spread)
 
     def device(client_id: str) -> Device:
-        speed = randomness.generator(seed, "speed", client_id).lognormal(0.0, speed_spread)
+        speed = randomness.passing_generator(seed, "speed", client_id).lognormal(0.0, speed_spread)
         epoch = seconds_per_example * num_examples[client_id] / speed
         return Device(epoch, USUAL_EPOCHS * epoch)
 
