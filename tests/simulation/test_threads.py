@@ -4,8 +4,12 @@ import threading
 import time
 import weakref
 from contextlib import closing
+from queue import SimpleQueue
+from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toy
 from asyncfeded import ClientUpdate, Server, TrainTask, rules
@@ -13,7 +17,7 @@ from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.loop import Evaluation, run
 from asyncfeded.runtime.membership import Membership
-from asyncfeded.simulation.threads import ThreadPool
+from asyncfeded.simulation.threads import ThreadPool, _Job, _Jobs
 from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Workers, make_workers
 from asyncfeded.store.log import EventLog
@@ -102,6 +106,30 @@ def test_who_waits_for_a_result_trains_meanwhile() -> None:
     assert trained_by["long"] is not trained_by["short"]
 
 
+@settings(max_examples=50)
+@given(
+    st.lists(st.sampled_from(["add", "first", "last"]), max_size=60),
+    st.randoms(use_true_random=False),
+)
+def test_jobs_are_taken_from_either_end_of_those_that_are_due_soon(
+    actions: list[str], random: Random
+) -> None:
+    soon = 3
+    jobs, expected = _Jobs(soon), list[_Job]()
+    for number, action in enumerate(actions):
+        if action == "add":
+            job = _Job(float(random.randrange(9)), number, lambda: None, SimpleQueue())
+            jobs.add(job)
+            expected = sorted([*expected, job])
+        elif expected:
+            assert jobs.first is expected[0]
+            if action == "first":
+                assert jobs.take_first() is expected.pop(0)
+            else:
+                assert jobs.take_last_of_soon() is expected.pop(min(soon, len(expected)) - 1)
+        assert len(jobs) == len(expected)
+
+
 def test_the_last_job_is_left_to_who_makes_what_many_wait_for() -> None:
     begun: list[str] = []
     begun_meanwhile: list[str] = []
@@ -180,7 +208,7 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
         pool.submit(task, due=float(task.round))
     closing_thread = threading.Thread(target=pool.close)
     closing_thread.start()
-    while len(pool._jobs) < 5:  # four tasks, and the word to end
+    while not pool._is_closed:
         time.sleep(0.001)
     go.set()
     closing_thread.join(10)

@@ -5,12 +5,15 @@ over, which matters where a round takes less than a millisecond. Who waits for a
 meanwhile, so that there are as many threads as workers and none takes a core from another.
 
 Only who asks for results can bring new tasks, so that thread takes what is due first: that is soon
-needed, and mostly short. The others take what is due last, mostly the long rounds. If all took what
-is due first, a long round would be begun when it is due, and everybody would wait for it. And if
-what it waits for is in another's hands, it leaves the last job to that one, provided that many
-results wait behind it: they will bring new tasks at once, but not while this thread trains.
+needed, and mostly short. The others take what is due last, mostly the long rounds: if all took what
+is due first, a long round would be begun when it is due, and everybody would wait for it. They do
+not look far ahead for it, because an update takes memory until it is asked for.
+
+If what is waited for is in another's hands, the last job is left to that one, provided that many
+results wait behind it: they will bring new tasks at once, but not while who asks for them trains.
 """
 
+import heapq
 import threading
 from bisect import insort
 from collections.abc import Callable
@@ -25,15 +28,51 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
+SOON_PER_WORKER = 16
+"""How many jobs per worker are due soon: enough for a long round among them to be begun in time."""
+
 
 class _Job(NamedTuple):
     """What a thread does next; no two have the same number, so that nothing else is compared."""
 
     due: float
     number: int
-    make: Callable[[], object] | None
+    make: Callable[[], object]
     outcome: SimpleQueue[Any]
     """Gets what was made, or what was raised. A future would cost ten times as much."""
+
+
+class _Jobs:
+    """Jobs by when they are due: so many that are due soon in order, the others in a heap."""
+
+    def __init__(self, soon: int) -> None:
+        self._most = soon
+        self._soon: list[_Job] = []
+        self._later: list[_Job] = []
+
+    def __len__(self) -> int:
+        return len(self._soon) + len(self._later)
+
+    def add(self, job: _Job) -> None:
+        insort(self._soon, job)
+        if len(self._soon) > self._most:
+            heapq.heappush(self._later, self._soon.pop())
+
+    @property
+    def first(self) -> _Job:
+        return self._soon[0]
+
+    def take_first(self) -> _Job:
+        return self._take(0)
+
+    def take_last_of_soon(self) -> _Job:
+        return self._take(-1)
+
+    def _take(self, place: int) -> _Job:
+        job = self._soon.pop(place)
+        if self._later:
+            self._soon.append(heapq.heappop(self._later))
+        return job
 
 
 class ThreadPool:
@@ -43,12 +82,13 @@ class ThreadPool:
         require(workers >= 1, "workers", "at least 1", workers)
         self._train = train
         self._measure = measure
-        self._jobs: list[_Job] = []  # in order of when they are due
+        self._jobs = _Jobs(SOON_PER_WORKER * workers)
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
         self._updates: dict[Key, SimpleQueue[Any]] = {}
         self._many = 2 * workers
+        self._is_closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
             for index in range(1, workers)
@@ -80,16 +120,16 @@ class ThreadPool:
 
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
+        self._is_closed = True
         for _ in self._threads:
-            self._queue(float("inf"), None)
+            self._ready.put(None)
         for thread in self._threads:
             thread.join()
-        self._jobs.clear()
 
-    def _queue(self, due: float, make: Callable[[], object] | None) -> SimpleQueue[Any]:
+    def _queue(self, due: float, make: Callable[[], object]) -> SimpleQueue[Any]:
         outcome: SimpleQueue[Any] = SimpleQueue()
         with self._lock:
-            insort(self._jobs, _Job(due, next(self._numbers), make, outcome))
+            self._jobs.add(_Job(due, next(self._numbers), make, outcome))
         self._ready.put(None)
         return outcome
 
@@ -110,26 +150,25 @@ class ThreadPool:
             return None
         many_wait = len(self._updates) > self._many
         with self._lock:
-            if len(self._jobs) > 1 or self._jobs[0].outcome is outcome or not many_wait:
-                return self._jobs.pop(0)
+            if len(self._jobs) > 1 or self._jobs.first.outcome is outcome or not many_wait:
+                return self._jobs.take_first()
         self._ready.put(None)
         return None
 
-    def _job_due_last(self) -> _Job:
+    def _work(self) -> None:
+        """Run a thread: carry out what is due last of what is due soon, until told to end."""
+        while (job := self._job_for_another()) is not None:
+            _carry_out(job)
+            del job  # and all that it holds, before the next one is waited for
+
+    def _job_for_another(self) -> _Job | None:
         self._ready.get()
         with self._lock:
-            return self._jobs.pop()
-
-    def _work(self) -> None:
-        """Run a thread: carry out what is due last until told to end."""
-        while _carry_out(self._job_due_last()):
-            pass
+            return None if self._is_closed else self._jobs.take_last_of_soon()
 
 
-def _carry_out(job: _Job) -> bool:
-    """Do it, and let who asked for it know; False if it was the word to end."""
-    if job.make is None:
-        return False
+def _carry_out(job: _Job) -> None:
+    """Do it, and let who asked for it know."""
     try:
         job.outcome.put(job.make())
     except Exception as error:  # noqa: BLE001 - raised where the result is asked for
@@ -137,4 +176,3 @@ def _carry_out(job: _Job) -> bool:
     except BaseException as error:
         job.outcome.put(error)
         raise
-    return True
