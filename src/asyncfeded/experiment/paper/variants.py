@@ -55,14 +55,15 @@ def sweep(
 ) -> tuple[Section, list[dict[str, object]]]:
     """A table of the paper: its hyperparameters, ranked both ways; and the rows for a file."""
     names = list(swept.ranges)
-    grids, files, paragraphs = [], [], []
+    grids, paragraphs = [], []
+    files: list[dict[str, object]] = []
     for task, ranking in rankings.items():
         chosen = swept.selected(task)
         rows: list[tuple[str, ...]] = []
         bold: set[tuple[int, int]] = set()
         for index, row in enumerate(ranking):
             rank = sum(other.max_accuracy > row.max_accuracy for other in ranking)
-            place = sum(other.seconds_to_target < row.seconds_to_target for other in ranking)
+            place = _place_by_time(row, ranking)
             files.append(
                 {
                     "task": task,
@@ -70,14 +71,14 @@ def sweep(
                     "max_accuracy": row.max_accuracy,
                     "seconds_to_target": row.seconds_to_target,
                     "rank_by_accuracy": rank + 1,
-                    "rank_by_time": place + 1,
+                    "rank_by_time": place,
                     "papers_choice": row.point == chosen,
                 }
             )
             if row.point == chosen:
                 bold = bold | {(len(rows), column) for column in range(len(names) + 4)}
-                by_time = f"and number {place + 1} by time to {target_accuracy(task):.1%}"
-                if not isfinite(row.seconds_to_target):
+                by_time = f"and number {place} by time to {target_accuracy(task):.1%}"
+                if place is None:
                     by_time = f"and does not reach {target_accuracy(task):.1%}"
                 paragraphs.append(
                     f"{task}: the paper's choice is number {rank + 1} of {len(ranking)} by maximum "
@@ -90,7 +91,7 @@ def sweep(
                         *(f"{row.point[name]:g}" for name in names),
                         f"{row.max_accuracy:.2%}",
                         _seconds(row.seconds_to_target),
-                        f"{place + 1}" if isfinite(row.seconds_to_target) else "–",
+                        "–" if place is None else f"{place}",
                     )
                 )
         headings = ["rank", *names, "max accuracy", "s to target", "rank by time"]
@@ -105,6 +106,13 @@ def sweep(
         files=[f"tables/table-{table}.csv", "sweeps.db"],
     )
     return section, files
+
+
+def _place_by_time(row: Ranked, ranking: Sequence[Ranked]) -> int | None:
+    """From 1; None for one that never reaches the target."""
+    if not isfinite(row.seconds_to_target):
+        return None
+    return 1 + sum(other.seconds_to_target < row.seconds_to_target for other in ranking)
 
 
 def _seconds(value: float) -> str:
