@@ -232,6 +232,10 @@ def main() -> int:
     arguments = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):  # ended from outside, it ends the contestants
         signal.signal(number, partial(_leave, 128 + number))
+    for part in arguments.row or []:
+        if not any(part in row.name for row in ROWS):
+            known = ", ".join(repr(row.name) for row in ROWS)
+            parser.error(f"--row must be a part of {known}; given {part!r}")
     rows = ROWS if arguments.row is None else chosen(arguments.row)
     races = {}
     print(

@@ -130,7 +130,13 @@ def test_jobs_are_taken_from_either_end_of_those_that_are_due_soon(
         assert len(jobs) == len(expected)
 
 
-def test_the_last_job_is_left_to_who_makes_what_many_wait_for() -> None:
+@pytest.mark.parametrize(
+    ("others", "begun_before_it_is_there"),
+    [("1234", ["long", "1", "2", "3", "4"]), ("123", ["long", "1", "2", "3", "last"])],
+)
+def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
+    others: str, begun_before_it_is_there: list[str]
+) -> None:
     begun: list[str] = []
     begun_meanwhile: list[str] = []
     taken, go = threading.Event(), threading.Event()
@@ -143,7 +149,7 @@ def test_the_last_job_is_left_to_who_makes_what_many_wait_for() -> None:
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
     with closing(ThreadPool(train, 2)) as pool:
-        names = ["long", "1", "2", "3", "4", "last"]
+        names = ["long", *others, "last"]
         tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
         pool.submit(tasks["long"], 0.0)
         assert taken.wait(10)
@@ -160,7 +166,53 @@ def test_the_last_job_is_left_to_who_makes_what_many_wait_for() -> None:
         threading.Thread(target=let_go_when_one_is_left).start()
         for name in names:
             assert pool.result(tasks[name]).client_id == name
-    assert begun_meanwhile == ["long", "1", "2", "3", "4"]
+    assert begun_meanwhile == begun_before_it_is_there
+
+
+def test_who_asks_for_the_last_job_makes_it_however_many_wait() -> None:
+    trained_by: dict[str, threading.Thread] = {}
+    taken, go = threading.Event(), threading.Event()
+
+    def train(task: TrainTask) -> ClientUpdate:
+        trained_by[task.client_id] = threading.current_thread()
+        if task.client_id == "long":
+            taken.set()
+            go.wait(10)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    with closing(ThreadPool(train, 2)) as pool:
+        names = ["long", "1", "2", "3", "4", "5", "6"]
+        tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
+        pool.submit(tasks["long"], 9.0)
+        assert taken.wait(10)
+        for name in names[1:]:
+            pool.submit(tasks[name], float(name))
+        assert pool.result(tasks["6"]).client_id == "6"
+        go.set()
+    assert trained_by["6"] is threading.current_thread()
+
+
+def test_a_helper_begins_with_the_last_of_what_is_due_soon_and_does_not_go_on_for_ever() -> None:
+    begun: list[int] = []
+    taken, go = threading.Event(), threading.Event()
+
+    def train(task: TrainTask) -> ClientUpdate:
+        taken.set()
+        assert go.wait(10)
+        begun.append(task.round)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+    with closing(ThreadPool(train, 2)) as pool:
+        tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(41)]
+        pool.submit(tasks[0], 0.0)
+        assert taken.wait(10)
+        for task in tasks[1:]:
+            pool.submit(task, float(task.round))
+        go.set()
+        deadline = time.monotonic() + 10
+        while len(begun) < 41 and time.monotonic() < deadline:  # by the other thread alone
+            time.sleep(0.001)
+    assert begun == [0, *range(32, 41), *range(31, 8, -1), *range(1, 9)]
 
 
 def test_training_that_raises_ends_the_run_with_the_client_s_name_and_no_thread() -> None:

@@ -5,9 +5,9 @@ over, which matters where a round takes less than a millisecond. Who waits for a
 meanwhile, so that there are as many threads as workers and none takes a core from another.
 
 Only who asks for results can bring new tasks, so that thread takes what is due first: that is soon
-needed, and mostly short. The others take what is due last, mostly the long rounds: if all took what
-is due first, a long round would be begun when it is due, and everybody would wait for it. They do
-not look far ahead for it, because an update takes memory until it is asked for.
+needed, and mostly short. The others take the last of what is due soon, mostly a long round: if all
+took what is due first, a long round would be begun when it is due, and everybody would wait for it.
+An update takes memory until it is asked for, so once many are there, all take what is due first.
 
 If what is waited for is in another's hands, the last job is left to that one, provided that many
 results wait behind it: they will bring new tasks at once, but not while who asks for them trains.
@@ -29,7 +29,8 @@ from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
 SOON_PER_WORKER = 16
-"""How many jobs per worker are due soon: enough for a long round among them to be begun in time."""
+"""How many jobs per worker are due soon, and how many updates are many: enough for a long round to
+be begun in time."""
 
 
 class _Job(NamedTuple):
@@ -82,7 +83,8 @@ class ThreadPool:
         require(workers >= 1, "workers", "at least 1", workers)
         self._train = train
         self._measure = measure
-        self._jobs = _Jobs(SOON_PER_WORKER * workers)
+        self._soon = SOON_PER_WORKER * workers
+        self._jobs = _Jobs(self._soon)
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
@@ -156,7 +158,7 @@ class ThreadPool:
         return None
 
     def _work(self) -> None:
-        """Run a thread: carry out what is due last of what is due soon, until told to end."""
+        """Run a thread that does not ask for results: carry out jobs until told to end."""
         while (job := self._job_for_another()) is not None:
             _carry_out(job)
             del job  # and all that it holds, before the next one is waited for
@@ -164,7 +166,11 @@ class ThreadPool:
     def _job_for_another(self) -> _Job | None:
         self._ready.get()
         with self._lock:
-            return None if self._is_closed else self._jobs.take_last_of_soon()
+            if self._is_closed:
+                return None
+            begun = len(self._updates) - len(self._jobs)
+            is_far_ahead = begun > self._soon
+            return self._jobs.take_first() if is_far_ahead else self._jobs.take_last_of_soon()
 
 
 def _carry_out(job: _Job) -> None:
