@@ -34,6 +34,21 @@ def log_of(workers: Workers, rule: str = "asyncfeded") -> str:
     return log.sha256
 
 
+class LongRound:
+    """Training in which the round of client "long" lasts until it is told to go."""
+
+    def __init__(self) -> None:
+        self.trained_by: dict[str, threading.Thread] = {}
+        self.taken, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, task: TrainTask) -> ClientUpdate:
+        self.trained_by[task.client_id] = threading.current_thread()
+        if task.client_id == "long":
+            self.taken.set()
+            assert self.go.wait(10)
+        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+
+
 @pytest.mark.parametrize("rule", rules.REGISTRY)
 def test_the_log_is_that_of_one_worker(rule: str) -> None:
     alone = log_of(make_workers(toy.toy_train, 1, toy.SIZE), rule)
@@ -84,26 +99,21 @@ def test_who_asks_for_results_takes_what_is_due_first_and_others_what_is_due_las
 
 
 def test_who_waits_for_a_result_trains_meanwhile() -> None:
-    trained_by: dict[str, threading.Thread] = {}
-    taken, go = threading.Event(), threading.Event()
+    training = LongRound()
 
     def train(task: TrainTask) -> ClientUpdate:
-        trained_by[task.client_id] = threading.current_thread()
-        if task.client_id == "long":
-            taken.set()
-            assert go.wait(10)
-        else:
-            go.set()
-        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
+        if task.client_id == "short":
+            training.go.set()
+        return training(task)
 
     with closing(ThreadPool(train, 2)) as pool:
         long, short = (TrainTask(name, 1, vector(1), 1) for name in ("long", "short"))
         pool.submit(long, 0.0)
-        assert taken.wait(10)
+        assert training.taken.wait(10)
         pool.submit(short, 1.0)
         assert pool.result(long).client_id == "long"
-    assert trained_by["short"] is threading.current_thread()
-    assert trained_by["long"] is not trained_by["short"]
+    assert training.trained_by["short"] is threading.current_thread()
+    assert training.trained_by["long"] is not training.trained_by["short"]
 
 
 @settings(max_examples=50)
@@ -137,31 +147,23 @@ def test_jobs_are_taken_from_either_end_of_those_that_are_due_soon(
 def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
     others: str, begun_before_it_is_there: list[str]
 ) -> None:
-    begun: list[str] = []
+    training = LongRound()
     begun_meanwhile: list[str] = []
-    taken, go = threading.Event(), threading.Event()
 
-    def train(task: TrainTask) -> ClientUpdate:
-        begun.append(task.client_id)
-        if task.client_id == "long":
-            taken.set()
-            assert go.wait(10)
-        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
-
-    with closing(ThreadPool(train, 2)) as pool:
+    with closing(ThreadPool(training, 2)) as pool:
         names = ["long", *others, "last"]
         tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
         pool.submit(tasks["long"], 0.0)
-        assert taken.wait(10)
+        assert training.taken.wait(10)
         for due, name in enumerate(names[1:], start=1):
             pool.submit(tasks[name], float(due))
 
         def let_go_when_one_is_left() -> None:
-            while len(begun) < 5:
+            while len(training.trained_by) < 5:
                 time.sleep(0.001)
             time.sleep(0.05)  # time enough to begin the last one too
-            begun_meanwhile.extend(begun)
-            go.set()
+            begun_meanwhile.extend(training.trained_by)
+            training.go.set()
 
         threading.Thread(target=let_go_when_one_is_left).start()
         for name in names:
@@ -170,26 +172,17 @@ def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
 
 
 def test_who_asks_for_the_last_job_makes_it_however_many_wait() -> None:
-    trained_by: dict[str, threading.Thread] = {}
-    taken, go = threading.Event(), threading.Event()
-
-    def train(task: TrainTask) -> ClientUpdate:
-        trained_by[task.client_id] = threading.current_thread()
-        if task.client_id == "long":
-            taken.set()
-            go.wait(10)
-        return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
-
-    with closing(ThreadPool(train, 2)) as pool:
+    training = LongRound()
+    with closing(ThreadPool(training, 2)) as pool:
         names = ["long", "1", "2", "3", "4", "5", "6"]
         tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
         pool.submit(tasks["long"], 9.0)
-        assert taken.wait(10)
+        assert training.taken.wait(10)
         for name in names[1:]:
             pool.submit(tasks[name], float(name))
         assert pool.result(tasks["6"]).client_id == "6"
-        go.set()
-    assert trained_by["6"] is threading.current_thread()
+        training.go.set()
+    assert training.trained_by["6"] is threading.current_thread()
 
 
 def test_a_helper_begins_with_the_last_of_what_is_due_soon_and_does_not_go_on_for_ever() -> None:
