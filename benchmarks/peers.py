@@ -21,10 +21,10 @@ one sequential process have one torch thread or two, whichever was faster when t
 Each contestant is a process that is stopped until its turn. They take turns, as often as
 `--repeats` says; ratios are taken within a repeat, and the median is reported with its range and
 the number of repeats in which this engine was ahead. With `--row`, fewer take part and turns lie
-closer together, which tells apart what is nearly as fast. The
-tools live in virtual environments of their own under `--envs`, which are made from the exact
-versions in `peer_rounds/requirements/` the first time. A tool that cannot be installed or
-started is reported as failed, the others go on, and the exit code is 1.
+closer together, which tells apart what is nearly as fast. The tools live in virtual environments
+of their own under `--envs`, which are made from the exact versions in `peer_rounds/requirements/`
+the first time. A tool that cannot be installed or started is reported as failed, the others go on,
+and the exit code is 1.
 """
 
 import argparse

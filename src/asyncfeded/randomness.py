@@ -51,7 +51,7 @@ def passing_generator(
 class _Passing(threading.local):
     """A generator that is used again and again.
 
-    Its state is kept in Python's numbers, of which NumPy reads one faster than of an array.
+    Its state is kept in lists: NumPy reads it number by number, which is slower from arrays.
     """
 
     def __init__(self) -> None:

@@ -165,7 +165,7 @@ def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
             begun_meanwhile.extend(training.trained_by)
             training.go.set()
 
-        threading.Thread(target=let_go_when_one_is_left).start()
+        threading.Thread(target=let_go_when_one_is_left, daemon=True).start()
         for name in names:
             assert pool.result(tasks[name]).client_id == name
     assert begun_meanwhile == begun_before_it_is_there

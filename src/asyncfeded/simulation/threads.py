@@ -29,8 +29,8 @@ from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
 from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
 SOON_PER_WORKER = 16
-"""How many jobs per worker are due soon, and how many updates are many: enough for a long round to
-be begun in time."""
+"""How many jobs count as due soon, and how many updates may be made ahead before helpers take what
+is due first: enough for a long round to be begun in time."""
 
 
 class _Job(NamedTuple):
@@ -83,8 +83,8 @@ class ThreadPool:
         require(workers >= 1, "workers", "at least 1", workers)
         self._train = train
         self._measure = measure
-        self._soon = SOON_PER_WORKER * workers
-        self._jobs = _Jobs(self._soon)
+        self._most_ahead = SOON_PER_WORKER * workers
+        self._jobs = _Jobs(self._most_ahead)
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
@@ -137,14 +137,14 @@ class ThreadPool:
 
     def _await(self, outcome: SimpleQueue[Any]) -> object:
         """Carry out what is due first until this is there, or hardly anything is left to do."""
-        while outcome.empty() and (job := self._job_until(outcome)) is not None:
+        while outcome.empty() and (job := self._job_for_asker(outcome)) is not None:
             _carry_out(job)
         made: object = outcome.get()
         if isinstance(made, BaseException):
             raise made
         return made
 
-    def _job_until(self, outcome: SimpleQueue[Any]) -> _Job | None:
+    def _job_for_asker(self, outcome: SimpleQueue[Any]) -> _Job | None:
         """Take what is due first; None if there is nothing, or it is better left to others."""
         try:
             self._ready.get(block=False)
@@ -158,19 +158,20 @@ class ThreadPool:
         return None
 
     def _work(self) -> None:
-        """Run a thread that does not ask for results: carry out jobs until told to end."""
-        while (job := self._job_for_another()) is not None:
+        """Run a helping thread: carry out jobs until told to end."""
+        while (job := self._job_for_helper()) is not None:
             _carry_out(job)
             del job  # and all that it holds, before the next one is waited for
 
-    def _job_for_another(self) -> _Job | None:
+    def _job_for_helper(self) -> _Job | None:
         self._ready.get()
         with self._lock:
             if self._is_closed:
                 return None
             begun = len(self._updates) - len(self._jobs)
-            is_far_ahead = begun > self._soon
-            return self._jobs.take_first() if is_far_ahead else self._jobs.take_last_of_soon()
+            if begun > self._most_ahead:
+                return self._jobs.take_first()
+            return self._jobs.take_last_of_soon()
 
 
 def _carry_out(job: _Job) -> None:
