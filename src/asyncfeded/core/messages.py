@@ -5,7 +5,7 @@ to make, and a small model is folded in as fast as its messages are made.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -33,7 +33,11 @@ class TrainTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClientUpdate:
-    """What a client learned: its model after training minus the version it started from."""
+    """What a client learned: its model after training minus the version it started from.
+
+    `steps` is the number of mini-batches that the client trained on, and `figures` holds whatever
+    else it measured, by name: `loss` is its mean training loss. Both may be left out.
+    """
 
     client_id: str
     version: int
@@ -41,6 +45,8 @@ class ClientUpdate:
     num_examples: int
     epochs: int
     round: int | None = None
+    steps: int | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 Train = Callable[[TrainTask], ClientUpdate]
