@@ -76,8 +76,8 @@ class Clock:
 class TimedServer(Server):
     clock: Clock
 
-    def receive(self, update: ClientUpdate) -> Receipt:
-        return self.clock.timed("server", partial(super().receive, update))
+    def receive(self, update: ClientUpdate, held_seconds: float | None = None) -> Receipt:
+        return self.clock.timed("server", partial(super().receive, update, held_seconds))
 
 
 class TimedTransport(VirtualTransport):

@@ -44,5 +44,4 @@ def arrival(
         work=Work(epochs),
         delta_norm=delta_norm,
         distance=distance,
-        trained=len(delta),
     )

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from asyncfeded import guards, rules
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.core.history import VersionHistory
+from asyncfeded.core.hyperparameters import hyperparameters
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
+from asyncfeded.core.persistent import PersistentMap
+from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
 from asyncfeded.core.server import Server
 from asyncfeded.data import partition
 from asyncfeded.on_demand import ClientNames, OnDemand
@@ -20,19 +23,27 @@ if TYPE_CHECKING:
     from asyncfeded.learning.rounds import LocalTraining
 
 __all__ = [
+    "Arrival",
     "AsyncFedEDError",
     "ClientNames",
     "ClientUpdate",
+    "Decision",
     "LocalTraining",
     "OnDemand",
+    "PersistentMap",
     "Receipt",
     "Refusal",
+    "RoundEnd",
+    "Rule",
     "Server",
+    "Step",
     "TrainTask",
     "VersionHistory",
+    "Work",
     "__version__",
     "federate",
     "guards",
+    "hyperparameters",
     "partition",
     "rules",
 ]

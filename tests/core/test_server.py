@@ -7,7 +7,7 @@ import pytest
 
 from asyncfeded import Refusal, Server, TrainTask, VersionHistory, rules
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError
-from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 from builders import answer, vector
 
 
@@ -247,7 +247,7 @@ def broken_rule(work: Work, step: Step | None) -> Rule[None]:
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
         return Decision(None, work, step)
 
-    return Rule("broken", {}, Work(1), None, on_update)
+    return Rule("broken", Work(1), no_state, on_update)
 
 
 @pytest.mark.parametrize("epochs", [0, 0.5, -1, float("nan"), float("inf")])
@@ -267,7 +267,7 @@ def test_a_rule_that_writes_to_what_it_is_given_is_stopped() -> None:
         arrival.delta[0] = 0
         return Decision(None, Work(1))
 
-    server = Server(vector(0), Rule("writer", {}, Work(1), None, on_update))
+    server = Server(vector(0), Rule("writer", Work(1), no_state, on_update))
     task: TrainTask = server.join("a")
     with pytest.raises(ValueError, match="read-only"):
         server.receive(answer(task, [1]))

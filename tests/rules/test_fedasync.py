@@ -72,4 +72,4 @@ def test_a_stale_update_does_not_weigh_down_the_next_one() -> None:
 )
 def test_a_setting_out_of_range_is_named_with_its_value(setting: str, value: object) -> None:
     with pytest.raises(SettingError, match=f"^{setting} must be .*; given {value!r}$"):
-        rules.fedasync(**{setting: value})  # type: ignore[arg-type]
+        rules.fedasync(**{"weighting": "hinge", setting: value})  # type: ignore[arg-type]

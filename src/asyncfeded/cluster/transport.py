@@ -248,7 +248,7 @@ class RayTransport:
         apart = now - call.sent - call.imposed_seconds - busy_seconds
         self._failures[call.client_id] = 0
         self._deadlines.answered(call.client_id, task.epochs, busy_seconds, apart)
-        self._signals.append(Arriving(now, update))
+        self._signals.append(Arriving(now, update, now - call.sent))
 
     def _lose(self, call: _Call, reason: str) -> None:
         """Let Ray start a process again; while it does, it is asked again and again."""

@@ -13,7 +13,8 @@ class ClientRecord:
 
     `work` is what it is to do in its next round, `task` what it does now (None while it waits
     for a synchronous round to end). `last_taken` and `last_delta_norm` are the base and the norm
-    of its last update that was taken.
+    of its last update that was taken. A client that is not at work rests if it was set aside for
+    another, and has left otherwise.
     """
 
     work: Work
@@ -21,6 +22,7 @@ class ClientRecord:
     task: TrainTask | None = None
     last_taken: int | None = None
     last_delta_norm: float | None = None
+    is_resting: bool = False
 
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:

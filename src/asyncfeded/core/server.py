@@ -7,17 +7,20 @@ is the same object in every transport. It is not safe to share between threads: 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from asyncfeded.core import vectors
 from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import NOTHING, VersionHistory
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.rule import AnyRule, Arrival, Guard, Rule, Step
-from asyncfeded.core.statistics import with_current_statistics
-from asyncfeded.core.validation import check_initial, content_fault
-from asyncfeded.core.vectors import Vector, read_only
+from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step
+from asyncfeded.core.statistics import Statistics
+from asyncfeded.core.tree import check_tree
+from asyncfeded.core.validation import LARGEST_COUNT, check_initial, content_fault
+from asyncfeded.core.vectors import Vector, all_finite, read_only
 
 
 class _Outcome(NamedTuple):
@@ -37,8 +40,10 @@ class Server:
     >>> receipt = server.receive(ClientUpdate("client-7", task.version, delta, 120, task.epochs))
 
     `trained` is the number of leading elements that an optimizer trains (default: all). The
-    rest are statistics: norms leave them out, and a step moves them towards the client's own
-    values and not past them, so that a stale variance, say, is never extrapolated.
+    rest are statistics: rules do not see them, and a step moves them towards the clients' own
+    values and not past them. The last `exact` of them are not averaged but taken from the client
+    that reported last: integers and flags. `population` is the number of clients in the federation,
+    if more belong to it than those that have joined.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class Server:
         guards: Sequence[Guard] = (),
         history: VersionHistory | None = None,
         trained: int | None = None,
+        exact: int = 0,
+        population: int | None = None,
     ) -> None:
         if not isinstance(rule, Rule):
             raise SettingError(f"rule must be a rule, such as rules.asyncfeded(); given {rule!r}")
@@ -60,6 +67,9 @@ class Server:
         self._size = initial.size
         self._trained = initial.size if trained is None else trained
         require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
+        untrained = self._size - self._trained
+        require(0 <= exact <= untrained, "exact", f"from 0 to {untrained}", exact)
+        self._statistics = Statistics(untrained, exact) if untrained else None
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
         if self._history.is_used:
@@ -72,8 +82,13 @@ class Server:
         self._history.store(1, initial.copy(), self._trained)
         self._clients: dict[str, ClientRecord] = {}
         self._departed: dict[str, ClientRecord] = {}
+        self._population = population
         self._number_at_work = 0
-        self._state = rule.initial_state
+        self._number_resting = 0
+        self._number_left = 0
+        self._state = rule.init(read_only(initial[: self._trained].copy()))
+        self._state_at_round_start = self._state
+        check_tree(rule.name, self._state)
 
     @property
     def parameters(self) -> Vector:
@@ -103,7 +118,14 @@ class Server:
             raise ClientStateError(
                 f"client {client_id!r} takes part already; let it leave before it joins again"
             )
-        client = self._departed.pop(client_id, None) or ClientRecord(self.rule.first_work)
+        client = self._departed.pop(client_id, None)
+        if client is None:
+            client = ClientRecord(self.rule.first_work)
+        elif client.is_resting:
+            self._number_resting -= 1
+        else:
+            self._number_left -= 1
+        client.is_resting = False
         self._clients[client_id] = client
         return self._next_task(client_id, client)
 
@@ -112,10 +134,15 @@ class Server:
         client = self._clients.pop(client_id, None)
         if client is None:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
+        self._number_left += 1
+        if self.rule.on_leave is not None:
+            self._state = self.rule.on_leave(self._state, client_id)
+            before = self._state_at_round_start
+            self._state_at_round_start = self.rule.on_leave(before, client_id)
         return self._let_go(client_id, client)
 
     def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
-        """Take back a task that was not sent: its client leaves as if it had not been given."""
+        """Take back a task that was not sent: its client rests as if it had not been given."""
         client = self._find(task.client_id)
         if client is None or client.task is None or client.task.round != task.round:
             raise ClientStateError(
@@ -124,6 +151,8 @@ class Server:
             )
         del self._clients[task.client_id]
         client.next_round -= 1
+        client.is_resting = True
+        self._number_resting += 1
         return self._let_go(task.client_id, client)
 
     def _let_go(self, client_id: str, client: ClientRecord) -> tuple[TrainTask, ...]:
@@ -134,16 +163,25 @@ class Server:
             self.refused[Refusal.STEP_NOT_FINITE] += 1
         return tasks
 
-    def receive(self, update: ClientUpdate) -> Receipt:
-        """Fold in an update, or say why not; a refused update changes nothing but a counter."""
-        receipt = self._answer(update)
+    def receive(self, update: ClientUpdate, held_seconds: float | None = None) -> Receipt:
+        """Fold in an update, or say why not; a refused update changes nothing but a counter.
+
+        `held_seconds` is the time since the client was sent its task, where the caller measures
+        time: the server reads no clock.
+        """
+        if self.rule.needs_seconds and held_seconds is None:
+            raise ClientStateError(
+                f"held_seconds must be given under rule {self.rule.name!r}, which weighs updates "
+                "by time; given None"
+            )
+        receipt = self._answer(update, held_seconds)
         if receipt.reason is None:
             self.accepted += 1
         else:
             self.refused[receipt.reason] += 1
         return receipt
 
-    def _answer(self, update: ClientUpdate) -> Receipt:
+    def _answer(self, update: ClientUpdate, held_seconds: float | None) -> Receipt:
         client = self._find(update.client_id)
         if client is None:
             return self._receipt(update, _Outcome(Refusal.UNKNOWN_CLIENT))
@@ -153,7 +191,7 @@ class Server:
         fault = content_fault(update, self._size)
         if fault is None and self._repeats(client, update):
             return self._receipt(update, _Outcome(Refusal.DUPLICATE), self._task_in_hand(client))
-        outcome = _Outcome(fault) if fault else self._fold_in(update, client)
+        outcome = _Outcome(fault) if fault else self._fold_in(update, client, held_seconds)
         self._give_back(client)
         if self.rule.on_round_end is None:
             return self._receipt(update, outcome, self._next_task(update.client_id, client))
@@ -172,38 +210,55 @@ class Server:
             return False
         return vectors.norm(update.delta[: self._trained]) == client.last_delta_norm
 
-    def _fold_in(self, update: ClientUpdate, client: ClientRecord) -> _Outcome:
+    def _fold_in(
+        self, update: ClientUpdate, client: ClientRecord, held_seconds: float | None
+    ) -> _Outcome:
         """Let the rule decide about a valid update and do what it says."""
         lag = self.version - int(update.version)
         delta_norm, distance = self._history.norm_and_distance(
             update.delta, update.version, self.version, self._trained
         )
-        if not math.isfinite(delta_norm) or not self._statistics_are_finite(update.delta):
+        statistics = self._client_statistics(update)
+        if not (math.isfinite(delta_norm) and (statistics is None or all_finite(statistics))):
             return _Outcome(Refusal.NOT_FINITE, lag)
         if delta_norm == 0.0:
             return _Outcome(Refusal.ZERO_DELTA, lag, delta_norm)
-        arrival = self._arrival(update, client, lag, delta_norm, distance)
+        arrival = self._arrival(update, client, lag, delta_norm, distance, held_seconds)
         for guard in self._guards:
             if (reason := guard(arrival)) is not None:
                 return _Outcome(reason, lag, delta_norm)
-        decision = self.rule.on_update(self._state, arrival)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            decision = self.rule.on_update(self._state, arrival)
         self._check_step(decision.step)
+        weight = self._statistics_weight(decision)
         # The client's version is no longer needed, so its memory can take the next one.
         del arrival
         self._give_back(client)
         for figure in decision.figures.values():
             if not math.isfinite(figure):
                 return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
-        if not self._take(decision.step):
-            return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        stepped = None
+        if decision.step is not None:
+            stepped = self._stepped(decision.step)
+            if stepped is None:
+                return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        if self._statistics is not None and statistics is not None:
+            self._statistics.report(statistics, weight)
+        if stepped is not None:
+            self._publish(stepped)
         self._state = decision.state
         client.work = decision.work
         client.last_taken = update.version
         client.last_delta_norm = delta_norm
         return _Outcome(None, lag, delta_norm, decision.figures)
 
-    def _statistics_are_finite(self, delta: Vector) -> bool:
-        return self._trained == self._size or vectors.all_finite(delta[self._trained :])
+    def _client_statistics(self, update: ClientUpdate) -> Vector | None:
+        """A client's own values of the elements that are not trained, if there are any."""
+        if self._statistics is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            base = self._history.statistics(update.version, self._trained)
+            return base + update.delta[self._trained :]
 
     def _arrival(
         self,
@@ -212,45 +267,56 @@ class Server:
         lag: int,
         delta_norm: float,
         distance: float,
+        held_seconds: float | None,
     ) -> Arrival:
         """Present an update as rules and guards see it."""
-        delta, current = update.delta, self._history.current
+        delta, current = read_only(update.delta), self._history.current
         base = self._history[update.version] if self._history.is_exact else NOTHING
-        if self._trained < self._size:
-            statistics = self._history.statistics(update.version, self._trained)
-            delta, base = with_current_statistics(delta, base, statistics, current)
+        if self._statistics is not None:
+            trained = slice(self._trained)
+            delta, base, current = delta[trained], base[trained], current[trained]
         return Arrival(
             client_id=update.client_id,
-            delta=read_only(delta),
+            delta=delta,
             base=base,
             current=current,
             lag=lag,
-            num_examples=update.num_examples,
+            num_examples=int(update.num_examples),
             work=client.work,
             delta_norm=delta_norm,
             distance=distance,
-            trained=self._trained,
+            clients_at_work=self._number_at_work,
+            clients=self._number_in_federation(),
+            steps=int(update.epochs if update.steps is None else update.steps),
+            held_seconds=held_seconds,
+            reported=update.figures,
         )
 
-    def _take(self, step: Step | None) -> bool:
-        """Make x_t + scale · direction the next version, unless it is not finite."""
-        if step is None:
-            return True
+    def _number_in_federation(self) -> int:
+        """How many clients take part, rest or, of a known population, have not joined yet."""
+        known = len(self._clients) + self._number_resting
+        return (
+            known if self._population is None else max(known, self._population - self._number_left)
+        )
+
+    def _stepped(self, step: Step) -> Vector | None:
+        """x_t + scale · direction in memory for the next version; None if it is not finite."""
         buffer = self._history.empty_buffer(self._size)
-        finite = vectors.add_scaled(self._history.current, step.scale, step.direction, out=buffer)
-        if step.scale > 1 and self._trained < self._size:
-            tail = slice(self._trained, None)
-            vectors.add_scaled(
-                self._history.current[tail], 1.0, step.direction[tail], out=buffer[tail]
-            )
-            finite = vectors.all_finite(buffer)
-        if not finite:
-            self._history.return_buffer(buffer)
-            return False
+        trained = slice(self._trained)
+        start = self._history.current[trained]
+        if vectors.add_scaled(start, step.scale, step.direction, out=buffer[trained]):
+            return buffer
+        self._history.return_buffer(buffer)
+        return None
+
+    def _publish(self, buffer: Vector) -> None:
+        """Make this the next version, with statistics as the clients have reported them."""
+        if self._statistics is not None:
+            untrained = slice(self._trained, None)
+            buffer[untrained] = self._statistics.moved(self._history.current[untrained])
         self._history.store(self.version + 1, buffer, self._trained)
         self._history.release(self.version)
         self.version += 1
-        return True
 
     def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
         """Answer under a synchronous rule; the last update of a round ends it."""
@@ -265,19 +331,39 @@ class Server:
         """End a synchronous round once nobody is at work; the flag is False if its step failed."""
         if self.rule.on_round_end is None or self._number_at_work > 0:
             return True, ()
-        end = self.rule.on_round_end(self._state)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            end = self.rule.on_round_end(self._state)
         self._check_step(end.step)
-        self._state = end.state
-        step_taken = self._take(end.step)
+        stepped = None if end.step is None else self._stepped(end.step)
+        step_taken = end.step is None or stepped is not None
+        if step_taken:
+            self._state_at_round_start = end.state
+        elif self._statistics is not None:
+            self._statistics.forget()
+        self._state = self._state_at_round_start
+        if stepped is not None:
+            self._publish(stepped)
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
 
     def _check_step(self, step: Step | None) -> None:
-        if step is not None and step.direction.shape != (self._size,):
+        if step is not None and step.direction.shape != (self._trained,):
             raise RuleError(
                 f"rule {self.rule.name!r} returned a direction of shape {step.direction.shape}; "
-                f"the model has {self._size} elements"
+                f"the model has {self._trained} elements that are trained"
             )
+
+    def _statistics_weight(self, decision: Decision[Any]) -> float:
+        """How much a client's statistics count: as the rule says, or as its step does."""
+        weight = decision.weight
+        if weight is None:
+            return 1.0 if decision.step is None else max(0.0, min(1.0, decision.step.scale))
+        if not 0 <= weight <= LARGEST_COUNT:  # nor NaN
+            raise RuleError(
+                f"rule {self.rule.name!r} gave a client the weight {weight}; "
+                f"it must be from 0 to {LARGEST_COUNT}"
+            )
+        return weight
 
     def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)

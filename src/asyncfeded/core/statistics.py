@@ -1,20 +1,51 @@
-"""The part of a model that is not trained but travels with it: batch-norm statistics, say."""
+"""The part of a model that is not trained but travels with it: batch-norm statistics, say.
 
-from asyncfeded.core.vectors import Vector, read_only
+Rules see the trained elements alone. The server moves each statistic s towards the values v_i
+that the clients of a step have, with the weights w_i that the rule gave their updates:
+
+    s ← s + Σ w_i · (v_i − s) / max(1, Σ w_i)
+
+This is a mean of s and the v_i whatever the weights are, so a statistic never leaves the range of
+the values that clients reported: a variance stays positive under every rule. An update that a rule
+keeps for later counts when the rule takes its next step.
+
+Elements that must stay exact (integers and flags) cannot be averaged: the last client's are taken.
+"""
+
+import numpy as np
+
+from asyncfeded.core.vectors import Vector
 
 
-def with_current_statistics(
-    delta: Vector, base: Vector, statistics: Vector, current: Vector
-) -> tuple[Vector, Vector]:
-    """Express what an update says of statistics, at the end of the vector, by the current model.
+class Statistics:
+    """What clients have reported since the last step."""
 
-    `statistics` are those that the client started from. base + Δ stays the client's own value, so
-    that any rule's step of weight w ≤ 1 gives (1 − w) · current + w · client's, instead of adding
-    a stale difference. An empty `base` stays empty.
-    """
-    tail = slice(-statistics.size, None)
-    delta, base = delta.copy(), base.copy()
-    delta[tail] += statistics - current[tail]
-    if base.size:
-        base[tail] = current[tail]
-    return delta, read_only(base)
+    def __init__(self, size: int, exact: int) -> None:
+        self._averaged = size - exact
+        self._weighted_sum = np.zeros(self._averaged)
+        self._weight = 0.0
+        self._latest: Vector | None = None
+
+    def report(self, values: Vector, weight: float) -> None:
+        """Count a client's own values with this weight."""
+        if weight > 0:
+            self._weighted_sum += np.float64(weight) * values[: self._averaged]
+            self._weight += weight
+            self._latest = values
+
+    def moved(self, current: Vector) -> Vector:
+        """The statistics after a step; what was reported is used up."""
+        moved = current.copy()
+        if self._latest is not None:
+            total = max(1.0, self._weight)
+            kept = (1.0 - self._weight / total) * current[: self._averaged].astype(np.float64)
+            moved[: self._averaged] = kept + self._weighted_sum / total
+            moved[self._averaged :] = self._latest[self._averaged :]
+        self.forget()
+        return moved
+
+    def forget(self) -> None:
+        """Drop what was reported for a step that could not be taken."""
+        self._weighted_sum[:] = 0.0
+        self._weight = 0.0
+        self._latest = None

@@ -1,10 +1,18 @@
 """What a model and an update must be before anything is computed from them."""
 
+from collections.abc import Mapping
+from numbers import Real
+
 import numpy as np
 
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import ClientUpdate, Refusal
 from asyncfeded.core.vectors import FLOAT32, all_finite
+
+LARGEST_COUNT = 2**53
+"""Every whole number up to this one is exact as a float64."""
+MOST_FIGURES = 64
+"""How many figures a client may report."""
 
 
 def check_initial(initial: object) -> None:
@@ -25,13 +33,23 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     delta = update.delta
     if not isinstance(delta, np.ndarray) or delta.dtype != FLOAT32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
-    if not (is_count(update.num_examples) and is_count(update.epochs)):
+    counts = [update.num_examples, update.epochs]
+    if update.steps is not None:
+        counts.append(update.steps)
+    if not (all(map(is_count, counts)) and _are_figures(update.figures)):
         return Refusal.WRONG_TYPE
     if delta.size != size:
         return Refusal.WRONG_LENGTH
-    if update.num_examples < 1 or update.epochs < 1:
+    if not all(1 <= count <= LARGEST_COUNT for count in counts):
         return Refusal.OUT_OF_RANGE
     return None
+
+
+def _are_figures(figures: object) -> bool:
+    """Whether a client's figures are a few numbers by name."""
+    if not isinstance(figures, Mapping) or len(figures) > MOST_FIGURES:
+        return False
+    return all(isinstance(k, str) and isinstance(v, Real) for k, v in figures.items())
 
 
 def is_count(value: object) -> bool:

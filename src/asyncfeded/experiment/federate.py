@@ -109,6 +109,7 @@ def federate(
         guards=() if max_staleness is None else [bounded_staleness(max_staleness)],
         history=VersionHistory(history, sketch_buckets),
         trained=trainer.schema.trained,
+        population=len(train),
     )
     if devices is not None and suspension:
         raise SettingError(

@@ -9,19 +9,23 @@ Learning with Euclidean Distance based Adaptive Weight Aggregation, 2022, arXiv:
     K_next  = K + floor((γ̄ − γ) · κ)           Eq. 8, here never below 1
 """
 
-from math import floor, isfinite
+from math import floor
 from typing import Annotated, Literal
 
+from annotated_types import Ge, Gt, Le
+
 from asyncfeded.core.errors import require
-from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 
 
+@hyperparameters
 def asyncfeded(
-    lam: Annotated[float, "λ, the scale of the server's learning rate; above 0"] = 5.0,
-    eps: Annotated[float, "ε, the offset of the staleness; above 0"] = 5.0,
-    gamma_bar: Annotated[float, "γ̄, the staleness that K steers towards; at least 0"] = 3.0,
-    kappa: Annotated[float, "κ, how fast K follows; 0 keeps K constant"] = 1.0,
-    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
+    lam: Annotated[float, Gt(0), "λ, the scale of the server's learning rate"] = 5.0,
+    eps: Annotated[float, Gt(0), "ε, the offset of the staleness"] = 5.0,
+    gamma_bar: Annotated[float, Ge(0), Le(1e6), "γ̄, the staleness that K steers towards"] = 3.0,
+    kappa: Annotated[float, Ge(0), Le(1e6), "κ, how fast K follows; 0 keeps K constant"] = 1.0,
+    initial_epochs: InitialEpochs = 10,
     rounding: Annotated[
         Literal["floor", "carry"], "floor is Eq. 8 as printed; carry keeps K's fraction"
     ] = "floor",
@@ -32,12 +36,6 @@ def asyncfeded(
     With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run
     the floor. As printed, Eq. 8 can never raise K while γ̄ · κ < 1.
     """
-    require(isfinite(lam) and lam > 0, "lam", "a finite number above 0", lam)
-    require(isfinite(eps) and eps > 0, "eps", "a finite number above 0", eps)
-    require(0 <= gamma_bar <= 1e6, "gamma_bar", "from 0 to 1e6", gamma_bar)
-    require(0 <= kappa <= 1e6, "kappa", "from 0 to 1e6", kappa)
-    require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
-    require(rounding in ("floor", "carry"), "rounding", "'floor' or 'carry'", rounding)
     require(
         max_epochs is None or max_epochs >= initial_epochs,
         "max_epochs",
@@ -58,19 +56,4 @@ def asyncfeded(
             figures={"staleness": staleness, "learning_rate": learning_rate},
         )
 
-    return Rule(
-        name="asyncfeded",
-        settings={
-            "lam": lam,
-            "eps": eps,
-            "gamma_bar": gamma_bar,
-            "kappa": kappa,
-            "initial_epochs": initial_epochs,
-            "rounding": rounding,
-            "max_epochs": max_epochs,
-        },
-        first_work=Work(initial_epochs),
-        initial_state=None,
-        on_update=on_update,
-        reads_base=False,
-    )
+    return Rule("asyncfeded", Work(initial_epochs), no_state, on_update, reads_base=False)

@@ -1,45 +1,105 @@
-"""FedAsync: a weighted mean of the model and the client's, by version lag.
+"""FedAsync: a weighted mean of the model and the client's, by how late the client is.
 
 Cong Xie, Sanmi Koyejo, Indranil Gupta: Asynchronous Federated Optimization, 2019,
 arXiv:1903.03934.
 
-    x_{t+1} = (1 − α_t) · x_t + α_t · x_client,      α_t = α · s(τ)
+    x_{t+1} = (1 − α_t) · x_t + α_t · x_client,      α_t = α · s(t − τ)
 
-    constant      s(τ) = 1
-    hinge         s(τ) = 1 if τ ≤ b, else 1 / (a · (τ − b) + 1)
-    polynomial    s(τ) = (τ + 1)^(−a)
+    constant      s = 1
+    hinge         s = 1 if t − τ ≤ b, else 1 / (a · (t − τ − b) + 1)
+    polynomial    s = (t − τ + 1)^(−a)
 
-τ is the lag in versions, and α is never changed: it does not compound from update to update.
+t − τ is the lag in versions. The appendix of the AsyncFedED paper words it as the time between
+download and receipt: `lag_in="seconds"` measures the hinge's so. α is never changed: it does not
+compound from update to update.
 """
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Annotated, Literal
 
-from asyncfeded.core.errors import SettingError, require
-from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from annotated_types import Ge, Gt, Le
+
+from asyncfeded.core.errors import SettingError
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 
 Weighting = Literal["constant", "hinge", "polynomial"]
+LagIn = Literal["versions", "seconds"]
+
+Alpha = Annotated[float, Gt(0), Le(1), "α, the weight of a fresh client model"]
+Slope = Annotated[float, Ge(0), "how steeply the weight falls with the lag"]
+Knee = Annotated[float, Ge(0), "the lag up to which hinge does not weigh down"]
 
 
 def fedasync(
-    alpha: Annotated[float, "α, the weight of a fresh client model; above 0, at most 1"] = 0.1,
+    alpha: float = 0.1,
     weighting: Weighting = "constant",
-    a: Annotated[float, "how steeply the weight falls with the lag; at least 0"] = 5.0,
-    b: Annotated[float, "the lag up to which hinge does not weigh down; at least 0"] = 5.0,
-    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
+    a: float = 5.0,
+    b: float = 5.0,
+    initial_epochs: int = 10,
+    lag_in: LagIn = "versions",
 ) -> Rule[None]:
-    """Mix every client model in at once, with a weight that falls with its version lag."""
-    require(0 < alpha <= 1, "alpha", "above 0 and at most 1", alpha)
-    require(isfinite(a) and a >= 0, "a", "at least 0", a)
-    require(isfinite(b) and b >= 0, "b", "at least 0", b)
-    require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
-    lag_weight = _lag_weight(weighting, a, b)
-    shape = {"constant": {}, "hinge": {"a": a, "b": b}, "polynomial": {"a": a}}[weighting]
+    """Mix every client model in at once, with a weight that falls with its lag."""
+    match weighting:
+        case "constant":
+            return constant(alpha, initial_epochs)
+        case "hinge":
+            return hinge(alpha, a, b, initial_epochs, lag_in)
+        case "polynomial":
+            return polynomial(alpha, a, initial_epochs)
+        case _:
+            raise SettingError(
+                f"weighting must be 'constant', 'hinge' or 'polynomial'; given {weighting!r}"
+            )
+
+
+@hyperparameters
+def constant(alpha: Alpha = 0.1, initial_epochs: InitialEpochs = 10) -> Rule[None]:
+    """Give every client model the same weight."""
+    return _mixing("fedasync-constant", alpha, lambda _: 1.0, initial_epochs)
+
+
+@hyperparameters
+def hinge(
+    alpha: Alpha = 0.1,
+    a: Slope = 5.0,
+    b: Knee = 5.0,
+    initial_epochs: InitialEpochs = 10,
+    lag_in: Annotated[LagIn, "how the hinge's lag is measured"] = "versions",
+) -> Rule[None]:
+    """Give a client model its whole weight up to a lag of b, and quickly less beyond."""
+
+    def lag_weight(arrival: Arrival) -> float:
+        lag: float = arrival.lag
+        if lag_in == "seconds":
+            assert arrival.held_seconds is not None
+            lag = arrival.held_seconds
+        return 1.0 if lag <= b else 1.0 / (a * (lag - b) + 1.0)
+
+    return _mixing("fedasync-hinge", alpha, lag_weight, initial_epochs, lag_in == "seconds")
+
+
+@hyperparameters
+def polynomial(
+    alpha: Alpha = 0.1, a: Slope = 0.5, initial_epochs: InitialEpochs = 10
+) -> Rule[None]:
+    """Let the weight of a client model fall with a power of its lag."""
+    return _mixing(
+        "fedasync-polynomial", alpha, lambda late: (late.lag + 1.0) ** -a, initial_epochs
+    )
+
+
+def _mixing(
+    name: str,
+    alpha: float,
+    lag_weight: Callable[[Arrival], float],
+    initial_epochs: int,
+    needs_seconds: bool = False,
+) -> Rule[None]:
     work = Work(initial_epochs)
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
-        alpha_t = alpha * lag_weight(arrival.lag)
+        alpha_t = alpha * lag_weight(arrival)
         towards_client = arrival.base + arrival.delta
         towards_client -= arrival.current
         return Decision(
@@ -49,25 +109,4 @@ def fedasync(
             figures={"learning_rate": alpha_t},
         )
 
-    return Rule(
-        name=f"fedasync-{weighting}",
-        settings={"alpha": alpha, **shape, "initial_epochs": initial_epochs},
-        first_work=work,
-        initial_state=None,
-        on_update=on_update,
-    )
-
-
-def _lag_weight(weighting: Weighting, a: float, b: float) -> Callable[[int], float]:
-    """The function s(τ)."""
-    match weighting:
-        case "constant":
-            return lambda _: 1.0
-        case "hinge":
-            return lambda lag: 1.0 if lag <= b else 1.0 / (a * (lag - b) + 1.0)
-        case "polynomial":
-            return lambda lag: (lag + 1.0) ** -a
-        case _:
-            raise SettingError(
-                f"weighting must be 'constant', 'hinge' or 'polynomial'; given {weighting!r}"
-            )
+    return Rule(name, work, no_state, on_update, needs_seconds=needs_seconds)

@@ -8,48 +8,65 @@ Communication-Efficient Learning of Deep Networks from Decentralized Data, 2017,
 Everybody in a round starts from x_t, so the mean of the models is the mean of the deltas.
 """
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from asyncfeded.core.errors import require
-from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Work
+from asyncfeded.core.vectors import Vector
+from asyncfeded.rules.server_optimizer import ServerOptimizer, plain
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(TypedDict):
     """What has been reported so far: Σ n_i · Δ_i in float64, in order of arrival, and Σ n_i."""
 
-    weighted_sum: npt.NDArray[np.float64] | None = None
-    examples: int = 0
+    weighted_sum: npt.NDArray[np.float64]
+    examples: int
+    optimizer: Any
 
 
-def fedavg(
-    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
-) -> Rule[Round]:
+@hyperparameters
+def fedavg(initial_epochs: InitialEpochs = 10) -> Rule[Round]:
     """Wait for everybody, then average."""
-    return averaging("fedavg", {"initial_epochs": initial_epochs}, initial_epochs)
+    return averaging("fedavg", initial_epochs)
 
 
 def averaging(
-    name: str, settings: dict[str, object], initial_epochs: int, proximal_mu: float = 0.0
+    name: str,
+    initial_epochs: int,
+    optimizer: ServerOptimizer | None = None,
+    proximal_mu: float = 0.0,
 ) -> Rule[Round]:
-    """Build a rule with FedAvg's mean, for clients that train with this proximal term."""
-    require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
+    """Build a rule that hands FedAvg's mean to a server optimizer.
+
+    Clients train with this proximal term.
+    """
+    optimizer = plain() if optimizer is None else optimizer
     work = Work(initial_epochs, proximal_mu)
+
+    def new_round(size: int, optimizer_state: object) -> Round:
+        return {"weighted_sum": np.zeros(size), "examples": 0, "optimizer": optimizer_state}
+
+    def init(parameters: Vector) -> Round:
+        return new_round(parameters.size, optimizer.init(parameters))
 
     def on_update(so_far: Round, arrival: Arrival) -> Decision[Round]:
         weighted = arrival.delta.astype(np.float64) * arrival.num_examples
-        if so_far.weighted_sum is not None:
-            weighted += so_far.weighted_sum
-        return Decision(Round(weighted, so_far.examples + arrival.num_examples), work)
+        weighted += so_far["weighted_sum"]
+        state: Round = {
+            "weighted_sum": weighted,
+            "examples": so_far["examples"] + arrival.num_examples,
+            "optimizer": so_far["optimizer"],
+        }
+        return Decision(state, work, weight=arrival.num_examples)
 
     def on_round_end(reported: Round) -> RoundEnd[Round]:
-        if reported.weighted_sum is None:
-            return RoundEnd(Round(), step=None)
-        mean = reported.weighted_sum / reported.examples
-        return RoundEnd(Round(), Step(1.0, mean.astype(np.float32)))
+        if reported["examples"] == 0:
+            return RoundEnd(reported, step=None)
+        mean = (reported["weighted_sum"] / reported["examples"]).astype(np.float32)
+        optimizer_state, step = optimizer.step(reported["optimizer"], mean)
+        return RoundEnd(new_round(mean.size, optimizer_state), step)
 
-    return Rule(name, settings, work, Round(), on_update, on_round_end, reads_base=False)
+    return Rule(name, work, init, on_update, on_round_end, reads_base=False)

@@ -9,65 +9,68 @@ Huba: Federated Learning with Buffered Asynchronous Aggregation, 2022, arXiv:210
 sum is divided by the buffer's size M, so a fresh update weighs 1/M and a stale one less.
 """
 
-from dataclasses import dataclass
-from math import isfinite
-from typing import Annotated
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt
 
-from asyncfeded.core.errors import require
-from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.rule import Arrival, Decision, Rule, Work
+from asyncfeded.core.vectors import Vector
+from asyncfeded.rules.server_optimizer import ServerOptimizer, plain
+
+BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
+StalenessExponent = Annotated[float, Ge(0), "p of the lag's weight; 0 for none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(TypedDict):
     """Σ s(τ_i) · Δ_i in float64, in order of arrival, and how many updates are in it."""
 
-    weighted_sum: npt.NDArray[np.float64] | None = None
-    count: int = 0
+    weighted_sum: npt.NDArray[np.float64]
+    count: int
+    optimizer: Any
 
 
+@hyperparameters
 def fedbuff(
-    buffer_size: Annotated[int, "M, how many updates make a step; at least 1"] = 10,
-    server_lr: Annotated[float, "η, the server's learning rate; above 0"] = 1.0,
-    staleness_exponent: Annotated[float, "p of the lag's weight; 0 for none"] = 0.5,
-    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
+    buffer_size: BufferSize = 10,
+    server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 1.0,
+    staleness_exponent: StalenessExponent = 0.5,
+    initial_epochs: InitialEpochs = 10,
 ) -> Rule[Buffer]:
     """Keep updates until there are M of them, then step along their weighted mean."""
-    require(buffer_size >= 1, "buffer_size", "at least 1", buffer_size)
-    require(isfinite(server_lr) and server_lr > 0, "server_lr", "above 0", server_lr)
-    require(
-        isfinite(staleness_exponent) and staleness_exponent >= 0,
-        "staleness_exponent",
-        "at least 0",
-        staleness_exponent,
-    )
-    require(initial_epochs >= 1, "initial_epochs", "at least 1", initial_epochs)
+    return buffering("fedbuff", buffer_size, staleness_exponent, initial_epochs, plain(server_lr))
+
+
+def buffering(
+    name: str,
+    buffer_size: int,
+    staleness_exponent: float,
+    initial_epochs: int,
+    optimizer: ServerOptimizer,
+) -> Rule[Buffer]:
+    """Build a rule that hands FedBuff's mean to a server optimizer."""
     work = Work(initial_epochs)
+
+    def new_buffer(size: int, optimizer_state: object) -> Buffer:
+        return {"weighted_sum": np.zeros(size), "count": 0, "optimizer": optimizer_state}
+
+    def init(parameters: Vector) -> Buffer:
+        return new_buffer(parameters.size, optimizer.init(parameters))
 
     def on_update(buffer: Buffer, arrival: Arrival) -> Decision[Buffer]:
         weight = (1.0 + arrival.lag) ** -staleness_exponent
-        figures = {"weight": weight, "learning_rate": server_lr * weight / buffer_size}
+        taken_over = optimizer.takes_over * weight / buffer_size
+        figures = {"weight": weight, "learning_rate": taken_over}
         total = arrival.delta.astype(np.float64) * weight
-        if buffer.weighted_sum is not None:
-            total += buffer.weighted_sum
-        count = buffer.count + 1
+        total += buffer["weighted_sum"]
+        count, optimizer_state = buffer["count"] + 1, buffer["optimizer"]
         if count < buffer_size:
-            return Decision(Buffer(total, count), work, step=None, figures=figures)
+            state: Buffer = {"weighted_sum": total, "count": count, "optimizer": optimizer_state}
+            return Decision(state, work, None, figures, taken_over)
         mean = (total / buffer_size).astype(np.float32)
-        return Decision(Buffer(), work, Step(server_lr, mean), figures)
+        optimizer_state, step = optimizer.step(optimizer_state, mean)
+        return Decision(new_buffer(mean.size, optimizer_state), work, step, figures, taken_over)
 
-    return Rule(
-        name="fedbuff",
-        settings={
-            "buffer_size": buffer_size,
-            "server_lr": server_lr,
-            "staleness_exponent": staleness_exponent,
-            "initial_epochs": initial_epochs,
-        },
-        first_work=work,
-        initial_state=Buffer(),
-        on_update=on_update,
-        reads_base=False,
-    )
+    return Rule(name, work, init, on_update, reads_base=False)

@@ -9,18 +9,19 @@ Federated Optimization in Heterogeneous Networks, 2020, arXiv:1812.06127.
 The term acts where the client trains: the rule sends μ along with the task.
 """
 
-from math import isfinite
 from typing import Annotated
 
-from asyncfeded.core.errors import require
+from annotated_types import Ge
+
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.rule import Rule
 from asyncfeded.rules.fedavg import Round, averaging
 
 
+@hyperparameters
 def fedprox(
-    mu: Annotated[float, "μ, the weight of the proximal term; at least 0"] = 0.1,
-    initial_epochs: Annotated[int, "K of the first round; at least 1"] = 10,
+    mu: Annotated[float, Ge(0), "μ, the weight of the proximal term"] = 0.1,
+    initial_epochs: InitialEpochs = 10,
 ) -> Rule[Round]:
     """Wait for everybody, whose training was held near x_t, then average."""
-    require(isfinite(mu) and mu >= 0, "mu", "at least 0", mu)
-    return averaging("fedprox", {"mu": mu, "initial_epochs": initial_epochs}, initial_epochs, mu)
+    return averaging("fedprox", initial_epochs, proximal_mu=mu)

@@ -9,7 +9,7 @@ from typing import Any
 
 from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
 from asyncfeded.core.server import Server
-from asyncfeded.core.validation import is_count
+from asyncfeded.core.validation import LARGEST_COUNT, is_count
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import (
     Evaluated,
@@ -82,8 +82,8 @@ def _handle(
             task = server.join(client_id)
             transport.send(task)
             yield Joined(at, client_id, task.version, task.epochs)
-        case Arriving(at, update):
-            receipt = server.receive(update)
+        case Arriving(at, update, held_seconds):
+            receipt = server.receive(update, held_seconds)
             # After a fault of protocol the client has the task that it had, and keeps its place.
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
             replaced = []
@@ -156,7 +156,7 @@ class _Measurements:
 
 def _count(value: Any) -> int | None:
     """A whole number of a client's, who may have sent anything, as one that can be recorded."""
-    return int(value) if is_count(value) else None
+    return int(value) if is_count(value) and abs(value) <= LARGEST_COUNT else None
 
 
 def _digest(server: Server) -> str:

@@ -16,10 +16,11 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """A client's update has come in."""
+    """A client's update has come in, `held_seconds` after the client was sent its task."""
 
     seconds: float
     update: ClientUpdate
+    held_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

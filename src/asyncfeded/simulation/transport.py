@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf, isfinite
+from typing import NamedTuple
 
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import TrainTask
@@ -10,6 +11,13 @@ from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
 from asyncfeded.simulation.clock import VirtualClock
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.workers import Workers
+
+
+class _Round(NamedTuple):
+    """A task under way, and how long its client holds it."""
+
+    task: TrainTask
+    held_seconds: float
 
 
 class VirtualTransport:
@@ -37,7 +45,7 @@ class VirtualTransport:
             for client in memberships
             if isfinite(client.leave_seconds)
         }
-        self._clock = VirtualClock[TrainTask | Joining | Leaving]()
+        self._clock = VirtualClock[_Round | Joining | Leaving]()
         for client in memberships:
             name, joins, leaves = client.client_id, client.join_seconds, client.leave_seconds
             self._clock.schedule(joins, Joining(joins, name))
@@ -50,7 +58,7 @@ class VirtualTransport:
             task.client_id, task.round, task.epochs, task.parameters.nbytes
         )
         arrives = self._clock.now + time.total
-        self._clock.schedule(arrives, task)
+        self._clock.schedule(arrives, _Round(task, time.total))
         if arrives <= self._seconds and arrives < self._leaves.get(task.client_id, inf):
             self._workers.submit(task, due=arrives)
 
@@ -59,10 +67,10 @@ class VirtualTransport:
         while (seconds := self._clock.peek()) is not None and seconds <= self._seconds:
             event = self._clock.pop()
             match event:
-                case TrainTask() if seconds >= self._leaves.get(event.client_id, inf):
+                case _Round(task) if seconds >= self._leaves.get(task.client_id, inf):
                     pass
-                case TrainTask():
-                    return Arriving(seconds, self._workers.result(event))
+                case _Round(task, held_seconds):
+                    return Arriving(seconds, self._workers.result(task), held_seconds)
                 case Joining() | Leaving():
                     return event
         return None

@@ -1,0 +1,159 @@
+"""The hyperparameters of a rule, each stated once: in the signature of the rule's factory.
+
+    @hyperparameters
+    def fedasync(alpha: Annotated[float, Gt(0), Le(1), "α, the weight of a client model"] = 0.1):
+
+The type, the limits (of `annotated_types`) and the default stand there, and a text that becomes
+the help of the command line. The decorator checks the values and notes them in the rule's settings.
+"""
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from numbers import Integral, Real
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from annotated_types import Ge, Gt, Le, Lt
+
+from asyncfeded.core.errors import SettingError
+from asyncfeded.core.rule import AnyRule
+
+Parameters = ParamSpec("Parameters")
+Made = TypeVar("Made", bound=AnyRule)
+
+InitialEpochs = Annotated[int, Ge(1), "K of the first round"]
+
+Limit = Ge | Gt | Le | Lt
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameter:
+    """One hyperparameter: its type, its limits, its default and what it means."""
+
+    name: str
+    type: Any
+    limits: tuple[Limit, ...]
+    default: Any
+    meaning: str
+
+    @property
+    def help(self) -> str:
+        """What it means, with its limits."""
+        limits = _in_words(self.limits)
+        return f"{self.meaning}; {limits}" if limits else self.meaning
+
+    def checked(self, value: object) -> Any:
+        """Return the value as a plain one of Python's, or say what it must be."""
+        kinds = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else ()
+        if value is None and type(None) in kinds:
+            return None
+        kind = next((kind for kind in kinds if kind is not type(None)), self.type)
+        if get_origin(kind) is Literal:
+            choices = get_args(kind)
+            if value in choices:
+                return value
+            raise self._error(" or ".join(map(repr, choices)), value)
+        number = _number(kind, value)
+        limits = _in_words(self.limits)
+        if number is None:
+            sort = "a whole number" if kind is int else "a finite number"
+            raise self._error(f"{sort} {limits}".rstrip(), value)
+        if not all(_holds(limit, number) for limit in self.limits):
+            raise self._error(limits, value)
+        return number
+
+    def _error(self, limit: str, value: object) -> SettingError:
+        shown = (
+            repr(value) if not isinstance(value, int) or abs(value) < 10**20 else "a huge number"
+        )
+        return SettingError(f"{self.name} must be {limit}; given {shown}")
+
+
+def hyperparameters(factory: Callable[Parameters, Made]) -> Callable[Parameters, Made]:
+    """Check what a rule's factory is given, and note it in the settings of the rule."""
+    signature = inspect.signature(factory)
+    known = hyperparameters_of(factory)
+
+    @wraps(factory)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Made:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        for name, hyperparameter in known.items():
+            given.arguments[name] = hyperparameter.checked(given.arguments[name])
+        rule = factory(*given.args, **given.kwargs)
+        return replace(rule, settings={name: given.arguments[name] for name in known})
+
+    return checked
+
+
+def hyperparameters_of(factory: Callable[..., AnyRule]) -> Mapping[str, Hyperparameter]:
+    """Read the hyperparameters of a rule off its factory: the arguments annotated with a text."""
+    found = {}
+    hints = get_type_hints(factory, include_extras=True)
+    for name, parameter in inspect.signature(factory).parameters.items():
+        if get_origin(hints.get(name)) is Annotated:
+            kind, *notes = get_args(hints[name])
+            texts = [note for note in notes if isinstance(note, str)]
+            limits = tuple(note for note in notes if isinstance(note, Limit))
+            if texts:
+                found[name] = Hyperparameter(name, kind, limits, parameter.default, texts[0])
+    return found
+
+
+def _number(kind: object, value: object) -> int | float | None:
+    """A number of this kind as Python's own; None if it is not one, or not finite."""
+    if isinstance(value, bool):
+        return None
+    if kind is int:
+        return int(value) if isinstance(value, Integral) else None
+    if isinstance(value, Integral):
+        value = int(value)  # stays whole where it was given so
+    elif isinstance(value, Real):
+        value = float(value)
+    else:
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # a whole number that no float reaches
+        return None
+
+
+def _holds(limit: Limit, number: Any) -> bool:
+    match limit:
+        case Gt(bound):
+            return bool(number > bound)
+        case Ge(bound):
+            return bool(number >= bound)
+        case Lt(bound):
+            return bool(number < bound)
+        case Le(bound):
+            return bool(number <= bound)
+
+
+def _in_words(limits: tuple[Limit, ...]) -> str:
+    return " and ".join(map(_words, limits))
+
+
+def _words(limit: Limit) -> str:
+    match limit:
+        case Gt(bound):
+            return f"above {bound}"
+        case Ge(bound):
+            return f"at least {bound}"
+        case Lt(bound):
+            return f"below {bound}"
+        case Le(bound):
+            return f"at most {bound}"

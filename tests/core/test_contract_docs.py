@@ -1,0 +1,107 @@
+"""The toy rule in the contract's docstring, and what the server makes of a rule's state."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+from asyncfeded import Decision, Rule, Server, Work, rules
+from asyncfeded.core import rule as contract
+from asyncfeded.core.errors import RuleError
+from asyncfeded.core.hyperparameters import hyperparameters_of
+from asyncfeded.core.rule import Arrival
+from asyncfeded.core.tree import check_tree
+from builders import answer, vector
+
+
+def test_the_toy_rule_of_the_contract_runs_as_printed() -> None:
+    outcome = doctest.testmod(contract)
+    assert outcome.attempted >= 7
+    assert outcome.failed == 0
+
+
+def test_a_state_that_cannot_be_saved_is_refused_when_the_server_is_made() -> None:
+    def on_update(state: object, arrival: Arrival) -> Decision[object]:
+        return Decision(state, arrival.work)
+
+    rule = Rule("set", Work(1), lambda _: {"seen": {"a", "b"}}, on_update)
+    with pytest.raises(RuleError, match=r"rule 'set': its state\['seen'\] must be an array of"):
+        Server(vector(0), rule)
+
+
+@pytest.mark.parametrize("bad", [object(), [1], {1: 2}, np.array([object()]), 1j])
+def test_what_is_not_plain_data_is_no_state(bad: object) -> None:
+    with pytest.raises(RuleError, match="rule 'mine'"):
+        check_tree("mine", {"deep": {"er": bad}})
+
+
+def told() -> tuple[Rule[None], list[Arrival]]:
+    arrivals: list[Arrival] = []
+
+    def on_update(_: None, arrival: Arrival) -> Decision[None]:
+        arrivals.append(arrival)
+        return Decision(None, arrival.work)
+
+    return Rule("told", Work(3), contract.no_state, on_update), arrivals
+
+
+def test_an_arrival_tells_who_is_at_work_and_how_many_there_are() -> None:
+    rule, arrivals = told()
+    server = Server(vector(0), rule)
+    tasks = [server.join(name) for name in "abc"]
+    server.leave("c")
+    receipt = server.receive(answer(tasks[0], [1]))
+    assert receipt.next_task is not None
+    server.take_back(receipt.next_task)  # a rests: it is in the federation, and not at work
+    server.receive(answer(tasks[1], [1]))
+    assert [(a.clients_at_work, a.clients) for a in arrivals] == [(2, 2), (1, 2)]
+
+
+def test_of_a_known_population_those_who_left_are_missing() -> None:
+    rule, arrivals = told()
+    server = Server(vector(0), rule, population=100)
+    task, _ = server.join("a"), server.join("b")
+    (task,) = server.receive(answer(task, [1])).tasks
+    server.leave("b")
+    server.receive(answer(task, [1]))
+    server.join("b")
+    (task,) = server.receive(answer(server.join("c"), [1])).tasks
+    assert [a.clients for a in arrivals] == [100, 99, 100]
+
+
+def test_an_arrival_has_what_the_client_and_the_transport_say() -> None:
+    rule, arrivals = told()
+    server = Server(vector(0), rule)
+    task = server.join("a")
+    update = answer(task, [1])
+    said = type(update)("a", 1, update.delta, 5, 3, 0, steps=np.int64(12), figures={"loss": 0.25})  # type: ignore[arg-type]
+    server.receive(said, held_seconds=1.5)
+    (arrival,) = arrivals
+    assert (arrival.steps, arrival.held_seconds, arrival.reported) == (12, 1.5, {"loss": 0.25})
+    assert type(arrival.steps) is int
+
+
+def test_a_client_that_leaves_is_told_to_the_rule_and_one_that_rests_is_not() -> None:
+    gone: list[str] = []
+
+    def on_update(state: int, arrival: Arrival) -> Decision[int]:
+        return Decision(state, arrival.work)
+
+    def on_leave(state: int, client_id: str) -> int:
+        gone.append(client_id)
+        return state + 1
+
+    rule = Rule("told", Work(1), lambda _: 0, on_update, on_leave=on_leave)
+    server = Server(vector(0), rule)
+    server.join("a")
+    server.take_back(server.join("b"))
+    server.leave("a")
+    assert set(gone) == {"a"}
+    assert server._state == 1
+
+
+def test_every_rule_of_the_registry_has_a_docstring_and_a_limit_for_every_number() -> None:
+    for name, factory in rules.REGISTRY.items():
+        assert factory.__doc__, name
+        for hyperparameter in hyperparameters_of(factory).values():
+            assert hyperparameter.limits or hyperparameter.type is not float, hyperparameter
