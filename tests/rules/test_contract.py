@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncfeded import Server, TrainTask, rules
+from asyncfeded import Refusal, Server, TrainTask, rules
 from asyncfeded.core.rule import Arrival, Rule, Work
+from asyncfeded.core.tree import check_tree
 from asyncfeded.core.vectors import norm_and_distance
 from builders import answer, vector
 
+ADAPTIVE = {
+    *("fedadagrad", "fedadam", "fedyogi", "fedbuff-adagrad", "fedbuff-adam", "fedbuff-yogi"),
+    *("fadas", "fadas-adaptive"),
+}
 EVERY_RULE: dict[str, Rule[Any]] = {name: factory() for name, factory in rules.REGISTRY.items()}
 
 every_rule = pytest.mark.parametrize("name", EVERY_RULE)
@@ -77,9 +82,10 @@ def test_a_rule_mutates_nothing_it_is_given(
     delta[0] = 1
     copies = delta.copy(), base.copy(), current.copy()
     norms = norm_and_distance(delta, current, base)
-    arrived = Arrival("a", delta, base, current, lag, 5, Work(10), *norms, len(delta))
-    first = rule.on_update(rule.initial_state, arrived)
-    again = rule.on_update(rule.initial_state, arrived)
+    arrived = Arrival("a", delta, base, current, lag, 5, Work(10), *norms, clients=3, steps=4)
+    state = rule.init(current)
+    first = rule.on_update(state, arrived)
+    again = rule.on_update(state, arrived)
     for given_array, copy in zip((delta, base, current), copies, strict=True):
         assert np.array_equal(given_array, copy)
     assert first.figures == again.figures
@@ -94,11 +100,9 @@ def test_an_old_state_can_be_used_again_after_a_newer_one_was_made(name: str) ->
     rule = EVERY_RULE[name]
 
     def arrived(delta: float) -> Arrival:
-        return Arrival(
-            "a", vector(delta), vector(0), vector(0), 0, 1, Work(10), abs(delta), 0.0, trained=1
-        )
+        return Arrival("a", vector(delta), vector(0), vector(0), 0, 1, Work(10), abs(delta), 0.0)
 
-    one = rule.on_update(rule.initial_state, arrived(1)).state
+    one = rule.on_update(rule.init(vector(0)), arrived(1)).state
     repeated = [rule.on_update(one, arrived(2)) for _ in range(2)]
     assert repr(repeated[0]) == repr(repeated[1])
 
@@ -110,5 +114,44 @@ def test_a_single_client_with_a_constant_delta_moves_the_model_along_it(name: st
     for _ in range(20):
         (task,) = server.receive(answer(task, [1, 2])).tasks
     x, y = server.parameters.tolist()
-    assert x > 0
-    assert y == pytest.approx(2 * x, rel=1e-5)
+    assert y >= x > 0
+    if name not in ADAPTIVE:  # those take a step of much the same length in every direction
+        assert y == pytest.approx(2 * x, rel=1e-5)
+
+
+@every_rule
+@settings(deadline=None, max_examples=30)
+@given(script=deltas)
+def test_every_state_is_plain_data_that_can_be_saved(name: str, script: list[Any]) -> None:
+    server = Server(vector(1, -1), EVERY_RULE[name])
+    play(server, script)
+    server.leave("b")
+    check_tree(name, server._state)
+
+
+@every_rule
+def test_a_client_that_leaves_and_returns_is_served_again(name: str) -> None:
+    server = Server(vector(0, 0), EVERY_RULE[name])
+    a, b = server.join("a"), server.join("b")
+    server.receive(answer(a, [1, 2]))
+    server.leave("a")
+    server.leave("b")
+    again = server.join("a")
+    assert server.receive(answer(again, [1, 2])).accepted
+    assert np.isfinite(server.parameters).all()
+    assert server.receive(answer(b, [1, 2])).reason == Refusal.UNKNOWN_CLIENT
+
+
+@every_rule
+def test_a_step_that_is_not_finite_is_refused_and_the_rule_goes_on_from_the_state_before(
+    name: str,
+) -> None:
+    """3e38 + 3e38 is more than a float32 holds; where a rule adds that up, it is refused."""
+    tried, untried = (Server(vector(3e38, 0), EVERY_RULE[name]) for _ in range(2))
+    tasks = {server: server.join("a") for server in (tried, untried)}
+    receipt = tried.receive(answer(tasks[tried], [3e38, 1]))
+    if receipt.accepted:  # kept for later, or scaled down
+        return
+    assert receipt.reason == Refusal.STEP_NOT_FINITE
+    assert repr(tried._state) == repr(untried._state)
+    assert tried.parameters.tolist() == untried.parameters.tolist()

@@ -1,0 +1,113 @@
+"""FADAS: a buffer of updates, AMSGrad on the server, and a step that shrinks with the delay.
+
+Yujia Wang, Shiqiang Wang, Songtao Lu, Jinghui Chen: FADAS: Towards Federated Adaptive Asynchronous
+Optimization, 2024, arXiv:2407.18365. With the mean Δ̄ of M updates, and their largest lag τ_max:
+
+    m ← β₁ · m + (1 − β₁) · Δ̄
+    v ← β₂ · v + (1 − β₂) · Δ̄²
+    v̂ ← max(v̂, v)
+    x ← x + η_t · m / (√v̂ + ε)
+
+    η_t = η                                      plain
+    η_t = η if τ_max ≤ τ_c, else η / τ_max       delay-adaptive
+"""
+
+from typing import Annotated, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Gt, Lt
+
+from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
+from asyncfeded.core.vectors import Vector
+
+BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
+Rate = Annotated[float, Gt(0), "η, the server's learning rate"]
+Beta1 = Annotated[float, Ge(0), Lt(1), "β₁, how much of the first moment is kept"]
+Beta2 = Annotated[float, Ge(0), Lt(1), "β₂, how much of the second moment is kept"]
+Epsilon = Annotated[float, Gt(0), "ε, added to the root of the second moment"]
+
+
+class Moments(TypedDict):
+    """The buffer (sum, count and largest lag of its updates) and the moments m, v and v̂."""
+
+    sum: npt.NDArray[np.float64]
+    count: int
+    largest_lag: int
+    m: Vector
+    v: Vector
+    v_max: Vector
+
+
+@hyperparameters
+def fadas(
+    buffer_size: BufferSize = 5,
+    server_lr: Rate = 1e-4,
+    beta1: Beta1 = 0.9,
+    beta2: Beta2 = 0.99,
+    epsilon: Epsilon = 1e-8,
+    initial_epochs: InitialEpochs = 10,
+) -> Rule[Moments]:
+    """Step by AMSGrad for every M updates, with the same learning rate however late they are."""
+    return _amsgrad("fadas", buffer_size, server_lr, beta1, beta2, epsilon, None, initial_epochs)
+
+
+@hyperparameters
+def fadas_adaptive(
+    buffer_size: BufferSize = 5,
+    server_lr: Rate = 1e-3,
+    beta1: Beta1 = 0.9,
+    beta2: Beta2 = 0.99,
+    epsilon: Epsilon = 1e-8,
+    max_lag: Annotated[int, Ge(1), "τ_c, the lag up to which the step does not shrink"] = 1,
+    initial_epochs: InitialEpochs = 10,
+) -> Rule[Moments]:
+    """Step by AMSGrad for every M updates, the less the later the latest of them is."""
+    return _amsgrad(
+        "fadas-adaptive", buffer_size, server_lr, beta1, beta2, epsilon, max_lag, initial_epochs
+    )
+
+
+def _amsgrad(
+    name: str,
+    buffer_size: int,
+    server_lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    max_lag: int | None,
+    initial_epochs: int,
+) -> Rule[Moments]:
+    work = Work(initial_epochs)
+
+    def init(parameters: Vector) -> Moments:
+        zeros = np.zeros_like(parameters)
+        empty = np.zeros(parameters.size)
+        return {"sum": empty, "count": 0, "largest_lag": 0, "m": zeros, "v": zeros, "v_max": zeros}
+
+    def on_update(state: Moments, arrival: Arrival) -> Decision[Moments]:
+        total = state["sum"] + arrival.delta
+        count = state["count"] + 1
+        largest_lag = max(state["largest_lag"], arrival.lag)
+        if count < buffer_size:
+            kept: Moments = {**state, "sum": total, "count": count, "largest_lag": largest_lag}
+            return Decision(kept, work, weight=1 / buffer_size)
+        mean = (total / buffer_size).astype(np.float32)
+        m = beta1 * state["m"] + (1.0 - beta1) * mean
+        v = beta2 * state["v"] + (1.0 - beta2) * mean * mean
+        v_max = np.maximum(state["v_max"], v)
+        direction = np.divide(m, np.sqrt(v_max) + np.float32(epsilon), dtype=np.float32)
+        learning_rate = server_lr
+        if max_lag is not None and largest_lag > max_lag:
+            learning_rate = server_lr / largest_lag
+        after: Moments = {**init(mean), "m": m, "v": v, "v_max": v_max}
+        return Decision(
+            after,
+            work,
+            Step(learning_rate, direction),
+            {"learning_rate": learning_rate},
+            weight=1 / buffer_size,
+        )
+
+    return Rule(name, work, init, on_update, reads_base=False)
