@@ -1,11 +1,48 @@
-"""The command line in a process of its own, as a user meets it."""
+"""The command line as a user meets it, in this process or in a process of its own."""
 
-import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from subprocess import CompletedProcess, run
+from unittest.mock import patch
+
+LONGEST_SECONDS = 600
+"""A command that takes longer hangs: the same limit as for every test, see pyproject.toml."""
 
 
-def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command and wait for it."""
+def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> CompletedProcess[str]:
+    """Run the command in a process of its own and wait for it.
+
+    To start Python with torch takes seconds: use this only where the process is the point.
+    """
     command = [sys.executable, "-m", "asyncfeded", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return run(command, capture_output=True, text=True, cwd=cwd, timeout=LONGEST_SECONDS)
+
+
+def asyncfeded_here(*arguments: str | Path, cwd: Path | None = None) -> CompletedProcess[str]:
+    """Run the command in this process, which has imported everything already.
+
+    An error that the command line does not catch is raised here, with its traceback.
+    """
+    from asyncfeded.cli.main import main
+
+    command = ["asyncfeded", *map(str, arguments)]
+    output, errors = StringIO(), StringIO()
+    with (
+        patch.object(sys, "argv", command),
+        nullcontext() if cwd is None else chdir(cwd),
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        code = _exit_code_of(main)
+    return CompletedProcess(command, code, output.getvalue(), errors.getvalue())
+
+
+def _exit_code_of(main: Callable[[], None]) -> int:
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0

@@ -1,5 +1,7 @@
 """No test reads or writes the user's own data and caches; and what several tests look at."""
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,24 +16,64 @@ SMALL_EVALUATION = (
     *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
 )
 
-SHARING = {"cluster": "one Ray", "experiment/paper": "one evaluation"}
-"""Folders whose tests share something that takes long to make, and so run in one process."""
+SHARED_FIXTURES = {"ray_here": "one Ray", "small_evaluation": "one evaluation"}
+"""What takes long to make: all tests that use it run in one process, and are slow."""
+FOLDERS_OF_RAY = ("cluster",)
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups and pytest the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests together that share something, where several processes run the tests."""
+    """Keep tests together that share something, and mark them as slow."""
     here = Path(__file__).parent
     for item in items:
-        shared = SHARING.get(item.path.parent.relative_to(here).as_posix())
-        if shared is not None:
-            item.add_marker(pytest.mark.xdist_group(shared))
+        groups = {SHARED_FIXTURES[name] for name in SHARED_FIXTURES if name in fixtures_of(item)}
+        if item.path.parent.relative_to(here).as_posix() in FOLDERS_OF_RAY:
+            groups.add("one Ray")
+        for group in groups:
+            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.slow)
+
+
+def fixtures_of(item: pytest.Item) -> list[str]:
+    """The names of all fixtures that a test uses, also through other fixtures."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    return names
 
 
 @pytest.fixture(autouse=True)
 def _folders_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASYNCFEDED_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("ASYNCFEDED_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_process_compiles(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the first of several test processes compile; the others find its code on disk."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    with (tmp_path_factory.getbasetemp().parent / "compiling").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        compile_everything()
+
+
+def compile_everything() -> None:
+    """Make a short run that calls every compiled function."""
+    import torch
+
+    from asyncfeded import LocalTraining, federate, rules
+
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 2))
+    data = [(torch.zeros(4, 2), torch.zeros(4, dtype=torch.long))] * 2
+    for history in ("everything", "sketch"):
+        federate(
+            module,
+            data,
+            rule=rules.asyncfeded(),
+            training=LocalTraining(),
+            seconds=1,
+            kernel="compiled",
+            history=history,
+        )
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in a process of its own."""
+"""The command line as a user meets it."""
 
 import csv
 import json
@@ -8,20 +8,22 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from command_line import asyncfeded
+from command_line import asyncfeded as asyncfeded_process
+from command_line import asyncfeded_here as asyncfeded
+from waiting import wait_until
 
 QUICK = ["--seconds", "2", "--clients", "4", "--evaluate-every", "1"]
 
 
-def test_a_run_writes_its_files(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_run_in_a_process_of_its_own_writes_its_files(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = asyncfeded("run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out)
+    done = asyncfeded_process("run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     summary = json.loads((out / "summary.json").read_text())
     assert summary["log_sha256"] == sha256((out / "events.jsonl").read_bytes()).hexdigest()
@@ -158,6 +160,14 @@ def test_bad_input_is_one_line_exit_code_2_and_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
+def test_a_process_of_its_own_ends_with_the_same_line_and_exit_code() -> None:
+    arguments = ["run", "--suspention", "0.1"]
+    process, here = asyncfeded_process(*arguments), asyncfeded(*arguments)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr == here.stderr
+
+
 def test_the_results_of_another_run_are_not_overwritten_unless_told_to(tmp_path: Path) -> None:
     assert asyncfeded("run", *QUICK, "--out", tmp_path).returncode == 0
     before = (tmp_path / "summary.json").read_bytes()
@@ -180,6 +190,7 @@ def test_help_has_examples_and_every_hyperparameter(command: str) -> None:
         assert option in done.stdout
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_live_progress(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "asyncfeded", "run", *QUICK, "--out", str(tmp_path)]
@@ -200,6 +211,7 @@ def test_a_terminal_shows_live_progress(tmp_path: Path) -> None:
     assert "updates/s" in text
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "asyncfeded", "run", "--seconds", "1e6", "--workers", "2"]
     process = subprocess.Popen(
@@ -212,11 +224,9 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = tmp_path / "events.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size))
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate()
     assert process.returncode == 130
     assert errors.strip() == (
         "interrupted; a run's events.jsonl has what happened until then, "

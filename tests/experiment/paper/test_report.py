@@ -11,7 +11,7 @@ from asyncfeded.experiment.compare import Spread
 from asyncfeded.experiment.paper import griewank
 from asyncfeded.experiment.paper.results import authors_contests, contests
 from asyncfeded.experiment.tasks import PAPER_RULES
-from command_line import asyncfeded
+from command_line import asyncfeded_here as asyncfeded
 from conftest import SMALL_EVALUATION
 
 
