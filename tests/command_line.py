@@ -1,11 +1,12 @@
 """The command line as a user meets it, in this process or in a process of its own."""
 
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from subprocess import CompletedProcess, run
+from subprocess import PIPE, CompletedProcess, Popen, run
 from unittest.mock import patch
 
 LONGEST_SECONDS = 600
@@ -19,6 +20,19 @@ def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> CompletedProc
     """
     command = [sys.executable, "-m", "asyncfeded", *map(str, arguments)]
     return run(command, capture_output=True, text=True, cwd=cwd, timeout=LONGEST_SECONDS)
+
+
+def start_asyncfeded(*arguments: str | Path) -> Popen[str]:
+    """Start the command in a process group of its own, which an interrupt reaches."""
+    return Popen(
+        [sys.executable, "-m", "asyncfeded", *map(str, arguments)],
+        stdout=PIPE,
+        stderr=PIPE,
+        text=True,
+        start_new_session=True,
+        # Tests in the background may have been told to ignore interrupts; the command is not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def asyncfeded_here(*arguments: str | Path, cwd: Path | None = None) -> CompletedProcess[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import toy
-from command_line import asyncfeded
+from command_line import asyncfeded_here
 
 SMALL_EVALUATION = (
-    *("paper", "--task", "synthetic-1-1", "--seconds", "6", "--seeds", "2", "--table", "1"),
+    *("paper", "--task", "synthetic-1-1", "--seconds", "2", "--seeds", "2", "--table", "1"),
     *(word for number in range(1, 6) for word in ("--figure", str(number))),
     *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
 )
@@ -80,7 +80,7 @@ def compile_everything() -> None:
 def small_evaluation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Figures 1 to 5 and Table 1 of the paper, from short runs."""
     folder = tmp_path_factory.mktemp("evaluation") / "paper"
-    done = asyncfeded(*SMALL_EVALUATION, "--out", folder)
+    done = asyncfeded_here(*SMALL_EVALUATION, "--out", folder)
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -15,6 +15,7 @@ import pytest
 
 from command_line import asyncfeded as asyncfeded_process
 from command_line import asyncfeded_here as asyncfeded
+from command_line import start_asyncfeded
 from waiting import wait_until
 
 QUICK = ["--seconds", "2", "--clients", "4", "--evaluate-every", "1"]
@@ -23,7 +24,9 @@ QUICK = ["--seconds", "2", "--clients", "4", "--evaluate-every", "1"]
 @pytest.mark.slow
 def test_a_run_in_a_process_of_its_own_writes_its_files(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = asyncfeded_process("run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out)
+    done = asyncfeded_process(
+        "run", *QUICK, "--rule", "asyncfeded", "--gamma-bar", "2", "--out", out
+    )
     assert (done.returncode, done.stderr) == (0, "")
     summary = json.loads((out / "summary.json").read_text())
     assert summary["log_sha256"] == sha256((out / "events.jsonl").read_bytes()).hexdigest()
@@ -213,16 +216,7 @@ def test_a_terminal_shows_live_progress(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "asyncfeded", "run", "--seconds", "1e6", "--workers", "2"]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # A test run in the background may have been told to ignore interrupts; this one is not.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    process = start_asyncfeded("run", "--seconds", "1e6", "--workers", "2", "--out", tmp_path)
     log = tmp_path / "events.jsonl"
     wait_until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size))
     os.killpg(process.pid, signal.SIGINT)

@@ -1,9 +1,6 @@
 """Runs as units of work: kept when they are done, never made twice, the same when resumed."""
 
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,8 @@ from asyncfeded.experiment.paper.record import Record
 from asyncfeded.experiment.paper.work import Kind, Laboratory, Standing, Unit
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.store.runs import RunStore
-from command_line import asyncfeded
+from command_line import asyncfeded_here, start_asyncfeded
+from waiting import wait_until
 
 COMMAND = ("paper", "--task", "synthetic-1-1", "--figure", "5", "--seconds", "8")
 
@@ -93,48 +91,35 @@ def test_runs_of_the_store_tell_how_long_others_will_take(tmp_path: Path) -> Non
     assert estimates[1] == 0.0
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_to_the_same_results(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert asyncfeded(*COMMAND, "--out", whole, "--workers", "2").returncode == 0
-    command = [sys.executable, "-m", "asyncfeded", *COMMAND, "--out", str(killed)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not list(killed.glob("store/*.json")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert asyncfeded_here(*COMMAND, "--out", whole, "--workers", "2").returncode == 0
+    process = start_asyncfeded(*COMMAND, "--out", killed)
+    wait_until(lambda: process.poll() is not None or list(killed.glob("store/*.json")))
     process.kill()
-    process.wait()
+    process.communicate()
     assert not (killed / "results.csv").exists()
-    done_before = {path.name for path in killed.glob("store/*.json")}
-    assert 1 <= len(done_before) < 5
-    again = asyncfeded(*COMMAND, "--out", killed)
+    assert 1 <= len(list(killed.glob("store/*.json"))) < 5
+    again = asyncfeded_here(*COMMAND, "--out", killed)
     assert again.returncode == 0, again.stderr
     assert (killed / "results.csv").read_bytes() == (whole / "results.csv").read_bytes()
     tables = Path("tables") / "cells.csv"
     assert (killed / tables).read_bytes() == (whole / tables).read_bytes()
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_process_and_says_that_the_command_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "asyncfeded", *COMMAND[:-1], "300", "--out", str(tmp_path)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    deadline = time.monotonic() + 60
-    while len(_children(process.pid)) < 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    process = start_asyncfeded(*COMMAND, "--seeds", "1000", "--out", tmp_path)
+    wait_until(lambda: process.poll() is not None or list(tmp_path.glob("store/*.json")))
     workers = _children(process.pid)
-    time.sleep(2)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert process.returncode == 130
     assert "the same command goes on" in output
     assert "Traceback" not in errors
     assert workers
-    deadline = time.monotonic() + 10
-    while [pid for pid in workers if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def _children(pid: int) -> list[int]:
