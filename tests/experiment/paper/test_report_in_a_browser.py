@@ -14,8 +14,13 @@ QUIET = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 PHONE: ViewportSize = {"width": 390, "height": 844}
-SETTLING_MILLISECONDS = 1500
 DESK: ViewportSize = {"width": 1280, "height": 900}
+ALL_CHARTS_FIT = """
+[...document.querySelectorAll(".panel")].every((panel) => {
+  const chart = panel.querySelector(".main-svg");
+  return chart && Math.abs(chart.clientWidth - panel.clientWidth) <= 1;
+})
+"""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,7 @@ def browser() -> Iterator[Browser]:
         assert not os.environ.get("ASYNCFEDED_NEEDS_BROWSER"), "no chromium on the path"
         pytest.skip("no chromium on the path")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=0)
         yield found
         found.close()
 
@@ -39,9 +44,10 @@ class Seen:
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.set_default_timeout(0)  # the limit of every test is the only one
         self.page.goto(report.as_uri())
         self.page.wait_for_function("document.readyState === 'complete'")
-        self.page.wait_for_timeout(SETTLING_MILLISECONDS)
+        self.page.wait_for_function(ALL_CHARTS_FIT)
 
 
 def drawn_width(page: Page, panel: int) -> float:
