@@ -9,8 +9,7 @@ from pathlib import Path
 from subprocess import PIPE, CompletedProcess, Popen, run
 from unittest.mock import patch
 
-LONGEST_SECONDS = 600
-"""A command that takes longer hangs: the same limit as for every test, see pyproject.toml."""
+from waiting import LONGEST_SECONDS
 
 
 def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> CompletedProcess[str]:

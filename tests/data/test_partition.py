@@ -39,7 +39,7 @@ def test_a_deal_is_seeded(deal: Deal) -> None:
     assert flat(3) == flat(3) != flat(4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     labels=st.lists(st.integers(0, 3), min_size=12, max_size=60),
     clients=st.integers(1, 4),

@@ -22,6 +22,7 @@ from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Workers, make_workers
 from asyncfeded.store.log import EventLog
 from builders import vector
+from waiting import LONGEST_SECONDS, wait_until
 
 
 def log_of(workers: Workers, rule: str = "asyncfeded") -> str:
@@ -45,7 +46,7 @@ class LongRound:
         self.trained_by[task.client_id] = threading.current_thread()
         if task.client_id == "long":
             self.taken.set()
-            assert self.go.wait(10)
+            assert self.go.wait(LONGEST_SECONDS)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
 
@@ -79,7 +80,7 @@ def test_who_asks_for_results_takes_what_is_due_first_and_others_what_is_due_las
     def train(task: TrainTask) -> ClientUpdate:
         is_here = threading.current_thread() is this_thread
         (by_this_thread if is_here else by_another).append(task.client_id)
-        both_at_work.wait(10)  # each job takes as long as the other thread's
+        both_at_work.wait(LONGEST_SECONDS)  # each job takes as long as the other thread's
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
     pool = ThreadPool(train, 2)
@@ -87,11 +88,10 @@ def test_who_asks_for_results_takes_what_is_due_first_and_others_what_is_due_las
     tasks = {name: TrainTask(name, 1, vector(1), 1) for name in dues}
     with closing(pool):
         pool.submit(tasks["held"], dues["held"])
-        while not by_another:  # it is at this one, until this thread is at another
-            time.sleep(0.001)
+        wait_until(lambda: by_another)  # it is at this one, until this thread is at another
         for name in ("second", "third", "last", "first"):
             pool.submit(tasks[name], dues[name])
-        both_at_work.wait(10)  # the other thread goes on
+        both_at_work.wait(LONGEST_SECONDS)  # the other thread goes on
         for name in sorted(dues, key=dues.__getitem__):
             assert pool.result(tasks[name]).client_id == name
     assert by_this_thread == ["first", "second"]
@@ -109,7 +109,7 @@ def test_who_waits_for_a_result_trains_meanwhile() -> None:
     with closing(ThreadPool(train, 2)) as pool:
         long, short = (TrainTask(name, 1, vector(1), 1) for name in ("long", "short"))
         pool.submit(long, 0.0)
-        assert training.taken.wait(10)
+        assert training.taken.wait(LONGEST_SECONDS)
         pool.submit(short, 1.0)
         assert pool.result(long).client_id == "long"
     assert training.trained_by["short"] is threading.current_thread()
@@ -154,13 +154,12 @@ def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
         names = ["long", *others, "last"]
         tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
         pool.submit(tasks["long"], 0.0)
-        assert training.taken.wait(10)
+        assert training.taken.wait(LONGEST_SECONDS)
         for due, name in enumerate(names[1:], start=1):
             pool.submit(tasks[name], float(due))
 
         def let_go_when_one_is_left() -> None:
-            while len(training.trained_by) < 5:
-                time.sleep(0.001)
+            wait_until(lambda: len(training.trained_by) >= 5)
             time.sleep(0.05)  # time enough to begin the last one too
             begun_meanwhile.extend(training.trained_by)
             training.go.set()
@@ -177,7 +176,7 @@ def test_who_asks_for_the_last_job_makes_it_however_many_wait() -> None:
         names = ["long", "1", "2", "3", "4", "5", "6"]
         tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
         pool.submit(tasks["long"], 9.0)
-        assert training.taken.wait(10)
+        assert training.taken.wait(LONGEST_SECONDS)
         for name in names[1:]:
             pool.submit(tasks[name], float(name))
         assert pool.result(tasks["6"]).client_id == "6"
@@ -191,20 +190,18 @@ def test_a_helper_begins_with_the_last_of_what_is_due_soon_and_does_not_go_on_fo
 
     def train(task: TrainTask) -> ClientUpdate:
         taken.set()
-        assert go.wait(10)
+        assert go.wait(LONGEST_SECONDS)
         begun.append(task.round)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
     with closing(ThreadPool(train, 2)) as pool:
         tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(41)]
         pool.submit(tasks[0], 0.0)
-        assert taken.wait(10)
+        assert taken.wait(LONGEST_SECONDS)
         for task in tasks[1:]:
             pool.submit(task, float(task.round))
         go.set()
-        deadline = time.monotonic() + 10
-        while len(begun) < 41 and time.monotonic() < deadline:  # by the other thread alone
-            time.sleep(0.001)
+        wait_until(lambda: len(begun) >= 41)  # by the other thread alone
     assert begun == [0, *range(32, 41), *range(31, 8, -1), *range(1, 9)]
 
 
@@ -242,21 +239,20 @@ def test_a_closed_pool_begins_nothing_that_was_still_waiting() -> None:
     def train(task: TrainTask) -> ClientUpdate:
         begun.append(task.round)
         busy.set()
-        go.wait(10)
+        go.wait(LONGEST_SECONDS)
         return ClientUpdate(task.client_id, 1, task.parameters, 1, 1, task.round)
 
     pool = ThreadPool(train, 2)
     tasks = [TrainTask("a", 1, vector(1), 1, number) for number in range(5)]
     pool.submit(tasks[0], due=0.0)
-    assert busy.wait(10)
+    assert busy.wait(LONGEST_SECONDS)
     for task in tasks[1:]:
         pool.submit(task, due=float(task.round))
     closing_thread = threading.Thread(target=pool.close)
     closing_thread.start()
-    while not pool._is_closed:
-        time.sleep(0.001)
+    wait_until(lambda: pool._is_closed)
     go.set()
-    closing_thread.join(10)
+    closing_thread.join(LONGEST_SECONDS)
     assert begun == [0]
 
 
@@ -266,12 +262,7 @@ def test_a_thread_that_waits_for_work_holds_nothing_of_the_last_task() -> None:
         held = weakref.ref(parameters)
         task = TrainTask("client-0", 1, parameters, 1)
         pool.submit(task, 0.0)
-        deadline = time.monotonic() + 10
-        while any(outcome.empty() for outcome in pool._updates.values()):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        wait_until(lambda: not any(outcome.empty() for outcome in pool._updates.values()))
         pool.result(task)
         del task, parameters
-        while held() is not None and time.monotonic() < deadline:
-            time.sleep(0.001)  # the thread may not have come back to the queue yet
-        assert held() is None
+        wait_until(lambda: held() is None)  # when the thread has come back to the queue

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -24,6 +23,7 @@ from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers, make_workers
 from asyncfeded.store.log import EventLog
 from reference_simulator import simulate
+from waiting import wait_until
 
 EVERYBODY = [Membership(name) for name in toy.NAMES]
 
@@ -291,7 +291,7 @@ def test_a_leaver_s_failing_training_concerns_nobody(workers: int) -> None:
 def parent_of_workers(connection: Connection) -> None:
     pool = WorkerPool(toy.toy_train, 2, toy.SIZE)
     connection.send([process.pid for process in pool._processes])
-    time.sleep(60)
+    signal.pause()
 
 
 def is_running(pid: int) -> bool:
@@ -307,7 +307,4 @@ def test_workers_end_with_their_parent_however_it_ends() -> None:
     workers = receiver.recv()
     parent.kill()
     parent.join()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and any(map(is_running, workers)):
-        time.sleep(0.05)
-    assert not any(map(is_running, workers))
+    wait_until(lambda: not any(map(is_running, workers)))
