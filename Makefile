@@ -1,19 +1,23 @@
-# Three commands, each of which sets up what it needs: make run, make test, make check.
+# Every command sets up what it needs: make run, make test, make check; make help lists them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # One file of exact versions for every install; pip reads this variable, also when it builds.
 export PIP_CONSTRAINT := constraints.txt
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check format bench clean help
+.PHONY: run test test-quick check format bench clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 50 --suspension 0.1 --workers 2 \
 		--out runs/synthetic-1-1 --overwrite
 
 test: $(VENV)/.dev  ## the tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
+	$(PYTEST)
+
+test-quick: $(VENV)/.dev  ## the tests without the slow ones, in less than a minute
+	$(PYTEST) -m "not slow"
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -31,7 +35,7 @@ clean:  ## remove the virtual environments and the results of runs
 	rm -rf $(VENV) .peers runs
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/'
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "asyncfeded needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": run make PYTHON=python3.11")'

@@ -5,10 +5,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import toy
 from command_line import asyncfeded_here
+
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 SMALL_EVALUATION = (
     *("paper", "--task", "synthetic-1-1", "--seconds", "2", "--seeds", "2", "--table", "1"),
@@ -60,20 +66,12 @@ def compile_everything() -> None:
     """Make a short run that calls every compiled function."""
     import torch
 
-    from asyncfeded import LocalTraining, federate, rules
+    from asyncfeded import federate
 
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 2))
     data = [(torch.zeros(4, 2), torch.zeros(4, dtype=torch.long))] * 2
-    for history in ("everything", "sketch"):
-        federate(
-            module,
-            data,
-            rule=rules.asyncfeded(),
-            training=LocalTraining(),
-            seconds=1,
-            kernel="compiled",
-            history=history,
-        )
+    federate(module, data, seconds=1, kernel="compiled", history="everything")
+    federate(module, data, seconds=1, kernel="compiled", history="sketch")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import multiprocessing
 from collections import deque
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def short(**changes: Any) -> Result:
     )
 
 
+@cache
+def usual() -> Result:
+    """What several tests compare with."""
+    return short()
+
+
 def everything() -> tuple[torch.Tensor, torch.Tensor]:
     x, y = (torch.cat(parts) for parts in zip(*datasets(), strict=True))
     return x, y
@@ -67,7 +74,7 @@ def test_the_module_is_left_as_trained() -> None:
 
 def test_a_run_repeats_to_the_bit_for_any_workers_and_whatever_only_looks() -> None:
     digests = {
-        short().log_sha256,
+        usual().log_sha256,
         short().log_sha256,
         short(workers=2).log_sha256,
         short(workers=3).log_sha256,
@@ -88,7 +95,7 @@ def test_a_run_repeats_to_the_bit_for_any_workers_and_whatever_only_looks() -> N
     ],
 )
 def test_what_decides_a_run_changes_its_digest(change: Mapping[str, Any]) -> None:
-    assert short(**change).log_sha256 != short().log_sha256
+    assert short(**change).log_sha256 != usual().log_sha256
 
 
 def test_batch_norm_and_dropout_repeat_to_the_bit_too() -> None:
@@ -132,7 +139,7 @@ def test_clients_may_be_named_join_late_and_bring_their_own_optimizer() -> None:
 
 def test_steps_can_be_the_unit_of_k() -> None:
     training = LocalTraining(learning_rate=0.1, unit="steps", batch_size=10)
-    by_steps, by_epochs = short(training=training), short()
+    by_steps, by_epochs = short(training=training), usual()
     assert by_steps.updates > 2 * by_epochs.updates
 
 
@@ -186,8 +193,8 @@ def test_the_versions_of_a_result_are_those_of_the_end() -> None:
 
 
 def test_a_result_is_shown_in_one_line() -> None:
-    assert "max_accuracy=" in repr(short())
-    assert "\n" not in repr(short())
+    assert "max_accuracy=" in repr(usual())
+    assert "\n" not in repr(usual())
 
 
 class InTurn:

@@ -25,6 +25,7 @@ def nobody(standing: Standing, done: Unit | None, record: Record | None) -> None
     """Watch no progress."""
 
 
+@pytest.mark.slow
 def test_a_run_is_made_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
     store = tmp_path / "store"
     told: list[Record] = []
@@ -43,6 +44,7 @@ def test_a_run_is_made_once_however_often_it_is_asked_for(tmp_path: Path) -> Non
     assert found[0] == found[1] != found[2]
 
 
+@pytest.mark.slow
 def test_a_record_has_the_curve_and_how_k_was_steered(tmp_path: Path) -> None:
     told: list[Record] = []
     one = unit(told)
@@ -74,6 +76,7 @@ def test_the_time_left_is_estimated_from_runs_that_are_most_alike() -> None:
     assert standing.total == 1
 
 
+@pytest.mark.slow
 def test_runs_of_the_store_tell_how_long_others_will_take(tmp_path: Path) -> None:
     laboratory = Laboratory(RunStore(tmp_path), workers=1)
     laboratory.carry_out([unit([])], nobody)
