@@ -6,8 +6,10 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
+from asyncfeded.cluster.private import environment, own_ray
 from asyncfeded.core.errors import ClusterError, SettingError
 
 ENVIRONMENT = {
@@ -18,6 +20,7 @@ ENVIRONMENT = {
 }
 
 CONNECT_SECONDS = 5.0
+HINT = "is it a Ray of this version, with this RAY_AUTH_TOKEN?"
 
 _address: str | None = None
 """The cluster that this process has joined here."""
@@ -37,7 +40,6 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         raise ClusterError(
             "ray is not installed, which running on Ray needs: pip install 'asyncfeded[ray]'"
         ) from None
-    global _address
     if ray.is_initialized():
         if address not in (None, _address):
             raise ClusterError(
@@ -47,24 +49,33 @@ def ray_session(address: str | None = None) -> Iterator[None]:
         return
     if address is not None:
         _check_that_somebody_listens(address)
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    try:
-        ray.init(
-            address="local" if address is None else address,
-            include_dashboard=None if address else False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        where = "on this machine" if address is None else f"at {address!r}"
-        what = " ".join(str(error).split()) or type(error).__name__
-        hint = "" if address is None else "; is it a Ray of this version, with this RAY_AUTH_TOKEN?"
-        raise ClusterError(f"ray cannot be reached {where}: {what}{hint}") from None
-    _address = address
-    try:
+    variables = {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
+    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    with environment(variables), ExitStack() as stack:
+        try:
+            if address is None:
+                stack.enter_context(own_ray(include_dashboard=False, **quiet))
+            else:
+                stack.enter_context(_joined_ray(address, **quiet))
+        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            where = "on this machine" if address is None else f"at {address!r}"
+            what = " ".join(str(error).split()) or type(error).__name__
+            hint = "" if address is None else f"; {HINT}"
+            raise ClusterError(f"ray cannot be reached {where}: {what}{hint}") from None
         with _ended_by_sigterm():
             yield
+
+
+@contextmanager
+def _joined_ray(address: str, **options: Any) -> Iterator[None]:
+    """Be connected to the cluster at this address inside this block."""
+    import ray
+
+    global _address
+    ray.init(address=address, **options)
+    _address = address
+    try:
+        yield
     finally:
         _address = None
         ray.shutdown()
