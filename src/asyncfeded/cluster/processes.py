@@ -13,6 +13,7 @@ from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import trained
 from asyncfeded.runtime.loop import Evaluation, Measure
+from asyncfeded.runtime.memory import keep_freed_memory
 
 MakeTrain = Callable[[], Train]
 """Makes a client's training in the process where it is to happen: there its data are read."""
@@ -65,6 +66,7 @@ class ClientProcess:
     """One client: its data, its training, and the delays that its device would have."""
 
     def __init__(self, make_train: MakeTrain) -> None:
+        keep_freed_memory()
         self._train = make_train()
 
     def train(self, parameters: Vector, order: Order) -> Answer:
@@ -80,6 +82,7 @@ class WorkerProcess:
     """Trains for any client, and measures."""
 
     def __init__(self, recipes: tuple[MakeTrain | None, MakeMeasure | None]) -> None:
+        keep_freed_memory()
         make_train, make_measure = recipes
         self._train = None if make_train is None else make_train()
         self._measure = None if make_measure is None else make_measure()

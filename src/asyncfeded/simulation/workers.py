@@ -7,7 +7,7 @@ from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.jobs import measured, trained_here
 from asyncfeded.runtime.loop import Measure, Pending
-from asyncfeded.simulation.memory import keep_freed_memory
+from asyncfeded.runtime.memory import keep_freed_memory
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.threads import ThreadPool
 
