@@ -86,10 +86,11 @@ class CompiledTrainer:
         x, labels, values = self._arrays(task.client_id, examples)
         delta = np.empty_like(task.parameters)
         is_first = True
+        loss, steps, visits = 0.0, 0, 0
         with one_blas_thread():
             draw = randomness.passing_generator(self._seed, BATCHES, task.client_id, task.round)
             for some in _in_stretches(passes(task, examples, self._training, draw)):
-                known = dense.train_passes(
+                known, of_stretch = dense.train_passes(
                     self._rooms.room_for(max(max(one.sizes) for one in some)),
                     task.parameters,
                     delta,
@@ -103,6 +104,9 @@ class CompiledTrainer:
                     task.proximal_mu,
                 )
                 is_first = False
+                loss += of_stretch
+                steps += sum(len(one.sizes) for one in some)
+                visits += sum(len(one.places) for one in some)
                 if not known:
                     raise TrainingError(
                         f"labels must be from 0 to {self._layers[-1, dense.OUTPUTS] - 1}, "
@@ -115,6 +119,8 @@ class CompiledTrainer:
             num_examples=len(examples),
             epochs=task.epochs,
             round=task.round,
+            steps=steps,
+            figures={"loss": loss / visits},
         )
 
     def load(self, parameters: Vector) -> None:

@@ -75,13 +75,13 @@ def train_passes(
     rates: Vector,
     momentum: float,
     proximal_mu: float,
-) -> bool:
+) -> tuple[bool, float]:
     """Momentum SGD over mini-batches of these sizes: v ← m·v + ∇f(x) + μ·(x − x_start).
 
     Cross-entropy against `labels`, or the mean squared error against `values` if these have
     columns. The first passes of a round begin at `start` without velocity, later ones go on from
-    what is in the room. Leaves in `delta` the way from the start, and returns True; or False,
-    having stopped, if a label is not one of the classes.
+    what is in the room. Leaves in `delta` the way from the start. Returns True and the sum of the
+    loss over the examples visited; or False, having stopped, if a label is not one of the classes.
     """
     model, velocity, gradient = room.model, room.velocity, room.gradient
     outputs, errors = room.outputs, room.errors
@@ -90,6 +90,7 @@ def train_passes(
         velocity[:] = 0
     factor, pull = np.float32(momentum), np.float32(proximal_mu)
     first = 0
+    loss = 0.0
     for step in range(sizes.size):
         batch = places[first : first + sizes[step]]
         first += sizes[step]
@@ -97,9 +98,12 @@ def train_passes(
         scores = _error(errors, layers, layers.shape[0], batch.size)
         scores[:] = _output(outputs, layers, layers.shape[0], batch.size)
         if values.shape[1] > 0:
-            _squared_error_gradient(scores, values, batch)
-        elif not _cross_entropy_gradient(scores, labels, batch):
-            return False
+            loss += _squared_error_gradient(scores, values, batch)
+        else:
+            known, of_batch = _cross_entropy_gradient(scores, labels, batch)
+            if not known:
+                return False, loss
+            loss += of_batch
         _backward(model, layers, x, batch, outputs, scores, errors, gradient)
         rate = rates[step]
         if pull > 0:
@@ -110,7 +114,7 @@ def train_passes(
             model[index] -= rate * velocity[index]
     for index in range(model.size):
         delta[index] = model[index] - start[index]
-    return True
+    return True, loss
 
 
 @compiled
@@ -198,36 +202,46 @@ def _activate(result: Matrix, activation: int) -> None:
 
 
 @compiled
-def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> bool:
-    """Scores ← (softmax(scores) − one-hot(label)) / count; False if a label is out of range."""
+def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> tuple[bool, float]:
+    """Scores ← (softmax(scores) − one-hot(label)) / count.
+
+    Returns True and the sum of the loss; False if a label is out of range.
+    """
     classes, count = scores.shape
     share = np.float32(1) / np.float32(count)
+    loss = 0.0
     for column in range(count):
         label = labels[batch[column]]
         if label < 0 or label >= classes:
-            return False
+            return False, loss
         highest = scores[0, column]
         for row in range(1, classes):
             highest = max(highest, scores[row, column])
+        below = highest - scores[label, column]
         total = np.float32(0)
         for row in range(classes):
             scores[row, column] = math.exp(scores[row, column] - highest)
             total += scores[row, column]
+        loss += math.log(total) + below
         scale = share / total
         for row in range(classes):
             scores[row, column] *= scale
         scores[label, column] -= share
-    return True
+    return True, loss
 
 
 @compiled
-def _squared_error_gradient(scores: Matrix, values: Matrix, batch: Places) -> None:
-    """Scores ← 2 · (scores − values) / number of scores."""
+def _squared_error_gradient(scores: Matrix, values: Matrix, batch: Places) -> float:
+    """Scores ← 2 · (scores − values) / number of scores; returns the sum of the loss."""
     scale = np.float32(2) / np.float32(scores.size)
+    squares = 0.0
     for column in range(batch.size):
         target = values[batch[column]]
         for row in range(target.size):
-            scores[row, column] = scale * (scores[row, column] - target[row])
+            apart = scores[row, column] - target[row]
+            squares += np.float64(apart) * np.float64(apart)
+            scores[row, column] = scale * apart
+    return float(squares / scores.shape[0])
 
 
 @compiled

@@ -23,6 +23,8 @@ class LocalTraining:
     `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
     of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
     decays from pass to pass and starts again each round. Momentum starts from zero each round.
+    A parameter that gets no gradient in a whole round is an error, unless `allow_unused`: set it
+    where a client's data need not reach every part of the model.
     """
 
     learning_rate: float = 0.01
@@ -31,6 +33,7 @@ class LocalTraining:
     decay_per: Literal["round", "epoch"] = "round"
     batch_size: int = 32
     unit: Unit = "epochs"
+    allow_unused: bool = False
 
     def __post_init__(self) -> None:
         rate = self.learning_rate

@@ -1,6 +1,7 @@
 """A client's local training, for any torch module."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,9 +26,14 @@ class TorchTrainer:
 
     It is a `Train`: a call trains one round and returns the update. Momentum SGD runs on the
     flat vector; `optimizers` lets a client bring another optimizer instead, made anew each round
-    for the one flat parameter, with a learning rate of its own. Everything random is keyed by
-    (seed, client, round), and one thread is used, so that a round has the same bits in any
-    process.
+    for the one flat parameter, with a learning rate of its own. The update's figure `loss` is the
+    mean loss over the examples visited, each with the weights of its step; a proximal term is no
+    part of it.
+
+    A round has the same bits in any process: one thread is used, the global generators of torch,
+    Python and NumPy are keyed by (seed, client, round), and every buffer starts from the task's
+    value or, if it is not persistent, from its first value. State that a module keeps elsewhere,
+    in plain attributes, cannot be seen: it must not change while the module trains.
     """
 
     kernel: Final = "torch"
@@ -41,38 +47,47 @@ class TorchTrainer:
         optimizers: Mapping[str, OptimizerFactory] | None = None,
         seed: int = 0,
     ) -> None:
+        self._optimizers = {} if optimizers is None else optimizers
+        for client_id in self._optimizers:
+            if client_id not in datasets:
+                raise SettingError(f"optimizers names client {client_id!r}, which has no data")
         self._flat = FlatModule(module)
         self._module = module
         self._datasets = datasets
         self._training = LocalTraining() if training is None else training
         self._loss = loss
-        self._optimizers = {} if optimizers is None else optimizers
-        for client_id in self._optimizers:
-            if client_id not in datasets:
-                raise SettingError(f"optimizers names client {client_id!r}, which has no data")
         self._seed = seed
         self.schema = self._flat.schema
         self.initial = self._flat.collect().copy()
-        self._start = torch.empty(self.schema.size)
-        self._velocity = torch.empty(self.schema.trained)
+        self._start = torch.empty(self.schema.trained, dtype=torch.float32)
+        self._velocity = torch.empty(self.schema.trained, dtype=torch.float32)
         self._weights = split_like(self._flat.vector, self._flat.trainable)
         self._starts = split_like(self._start, self._flat.trainable)
         self._velocities = split_like(self._velocity, self._flat.trainable)
-        self._one = torch.ones(())
+        self._one = torch.ones((), dtype=torch.float32)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train one round from the task's parameters."""
         examples = data_of(self._datasets, task.client_id)
+        seen = _Seen(set(range(len(self._flat.trainable))))
         with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
             self._flat.load(task.parameters)
             self._module.train()
+            for parameter in self._flat.trainable:
+                parameter.grad = None
             if task.proximal_mu:
-                self._start.copy_(self._flat.vector)
+                self._start.copy_(self._flat.vector[: self.schema.trained])
             if task.client_id in self._optimizers:
-                self._train_with_optimizer(task, examples, self._optimizers[task.client_id])
+                self._train_with_optimizer(task, examples, self._optimizers[task.client_id], seen)
             else:
-                self._train_with_momentum(task, examples)
+                self._train_with_momentum(task, examples, seen)
             delta = np.subtract(self._flat.collect(), task.parameters)
+        if seen.unreached and not self._training.allow_unused:
+            raise SettingError(
+                f"parameter {self.schema.names[min(seen.unreached)]!r} got no gradient in a whole "
+                "round, so it was not trained: freeze it with requires_grad_(False), or allow this "
+                "with LocalTraining(allow_unused=True)"
+            )
         return ClientUpdate(
             client_id=task.client_id,
             version=task.version,
@@ -80,18 +95,22 @@ class TorchTrainer:
             num_examples=len(examples),
             epochs=task.epochs,
             round=task.round,
+            steps=seen.steps,
+            figures={"loss": seen.loss / seen.visits},
         )
 
     def load(self, parameters: Vector) -> None:
         """Leave the module with these parameters."""
         self._flat.load(parameters)
 
-    def _train_with_momentum(self, task: TrainTask, examples: TensorExamples) -> None:
+    def _train_with_momentum(
+        self, task: TrainTask, examples: TensorExamples, seen: "_Seen"
+    ) -> None:
         """Momentum SGD: v ← m·v + ∇f(x) + μ·(x − x_start), then x ← x − η·v."""
         self._velocity.zero_()
         for rate, x, y in self._batches(task, examples):
             # The kernel of torch.optim.SGD(fused=True): one pass over memory per parameter.
-            weights, velocities, gradients = self._gradients(x, y, task.proximal_mu)
+            weights, velocities, gradients = self._gradients(x, y, task.proximal_mu, seen)
             torch._fused_sgd_(
                 weights,
                 gradients,
@@ -106,7 +125,7 @@ class TorchTrainer:
             )
 
     def _train_with_optimizer(
-        self, task: TrainTask, examples: TensorExamples, make: OptimizerFactory
+        self, task: TrainTask, examples: TensorExamples, make: OptimizerFactory, seen: "_Seen"
     ) -> None:
         """Let an optimizer of the client's own step on the one flat parameter."""
         parameter = nn.Parameter(self._flat.vector[: self.schema.trained])
@@ -114,26 +133,37 @@ class TorchTrainer:
         parameter.grad = self._velocity
         for _, x, y in self._batches(task, examples):
             self._velocity.zero_()
-            _, places, gradients = self._gradients(x, y, task.proximal_mu)
+            _, places, gradients = self._gradients(x, y, task.proximal_mu, seen)
             torch._foreach_copy_(places, gradients)
             optimizer.step()
 
     def _gradients(
-        self, x: Tensor, y: Tensor, proximal_mu: float
+        self, x: Tensor, y: Tensor, proximal_mu: float, seen: "_Seen"
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """The weights that a mini-batch's loss reaches, their velocities and their gradients."""
+        """The weights that a mini-batch moves, their velocities and their gradients.
+
+        Without a proximal term, a weight that the loss does not reach stays where it is.
+        """
         loss = self._loss(self._module(x), y)
-        parts = torch.autograd.grad(loss, self._flat.trainable, self._one, allow_unused=True)
+        # Not autograd.grad: that stops at checkpoints, whose parameters it would leave untrained.
+        loss.backward(self._one)
+        parts = [parameter.grad for parameter in self._flat.trainable]
+        for parameter in self._flat.trainable:
+            parameter.grad = None
         reached = [index for index, part in enumerate(parts) if part is not None]
+        seen.add(loss.item(), len(y), reached)
+        if proximal_mu:
+            gradients = [
+                torch.zeros_like(weight) if part is None else part.contiguous()
+                for weight, part in zip(self._weights, parts, strict=True)
+            ]
+            # Not in place: autograd may hand out one gradient for two parameters.
+            pulls = torch._foreach_sub(self._weights, self._starts)
+            pulled = list(torch._foreach_add(gradients, pulls, alpha=proximal_mu))
+            return self._weights, self._velocities, pulled
         weights = [self._weights[index] for index in reached]
         velocities = [self._velocities[index] for index in reached]
-        gradients = [parts[index].contiguous() for index in reached]
-        if proximal_mu:
-            starts = [self._starts[index] for index in reached]
-            # Not in place: autograd may hand out one gradient for two parameters.
-            pulls = torch._foreach_sub(weights, starts)
-            gradients = list(torch._foreach_add(gradients, pulls, alpha=proximal_mu))
-        return weights, velocities, gradients
+        return weights, velocities, [part.contiguous() for part in parts if part is not None]
 
     def _batches(
         self, task: TrainTask, examples: TensorExamples
@@ -144,3 +174,22 @@ class TorchTrainer:
             order = torch.from_numpy(places)
             for x, y in split(examples.x[order], examples.y[order], sizes):
                 yield rate, x, y
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a round has seen so far; `loss` is the sum over the examples visited."""
+
+    unreached: set[int]
+    """Parameters that have got no gradient yet."""
+    steps: int = 0
+    visits: int = 0
+    loss: float = 0.0
+
+    def add(self, loss: float, examples: int, reached: list[int]) -> None:
+        """Take note of a mini-batch: its mean loss, its size and the parameters it reached."""
+        self.steps += 1
+        self.visits += examples
+        self.loss += loss * examples
+        if self.unreached:
+            self.unreached.difference_update(reached)

@@ -17,7 +17,10 @@ RESULTS = 1
 
 STEERING_BINS = 50
 DIGITS = 5
-NO_RESULT = ("workers", "out", "data_dir", "on", "workers_on", "ray_address", "patience")
+NO_RESULT = (
+    *("workers", "out", "data_dir", "on", "workers_on", "ray_address", "patience"),
+    "allow_unused",
+)
 """Settings that change how a run is carried out, and nothing that it gives."""
 
 
