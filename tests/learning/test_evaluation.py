@@ -5,6 +5,7 @@ from torch import nn
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.evaluation import Evaluator
+from asyncfeded.learning.flat import FlatModule
 
 
 def test_accuracy_and_loss_worked_by_hand() -> None:
@@ -22,7 +23,7 @@ def test_evaluation_uses_running_statistics_and_changes_none() -> None:
     module = nn.Sequential(nn.BatchNorm1d(2))
     data = TensorExamples(torch.randn(10, 2) + 5, torch.zeros(10, dtype=torch.long))
     evaluate = Evaluator(module, {"all": data})
-    parameters = torch.cat([p.reshape(-1).float() for p in module.state_dict().values()]).numpy()
+    parameters = FlatModule(nn.Sequential(nn.BatchNorm1d(2))).collect()
     assert evaluate(parameters) == evaluate(parameters)
     assert module.state_dict()["0.running_mean"].tolist() == [0, 0]
 

@@ -1,38 +1,56 @@
-"""A torch module whose parameters and buffers are views into one flat float32 vector.
+"""A torch module whose parameters and buffers live in one flat float32 vector.
 
-Layout: first the parameters that are trained, then frozen parameters and buffers (batch-norm
-statistics, say), which travel with the model. Buffers that are not floating-point cannot be views;
-they are copied in and out.
+Layout, in order:
+
+1. the parameters that are trained;
+2. frozen parameters and floating-point buffers, such as batch-norm statistics;
+3. integer and boolean buffers, such as a counter of batches.
+
+Parts 1 and 2 are views into the vector. Part 3 is copied in and out as limbs: the bits of an
+integer, 16 at a time, each group an unsigned number in one float32 element. An element holds such a
+number exactly, and so does the difference of two of them: integers keep their value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import Vector
+from asyncfeded.learning.memory_sharing import overlapping_pair, overlaps_itself
+
+LIMBS = {
+    torch.bool: 1,
+    torch.int8: 1,
+    torch.uint8: 1,
+    torch.int16: 1,
+    torch.uint16: 1,
+    torch.int32: 2,
+    torch.uint32: 2,
+    torch.int64: 4,
+    torch.uint64: 4,
+}
+"""The elements that an integer or a boolean takes in the vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Names, shapes and types of what lies in a flat vector, in order."""
+    """Names, shapes, types and lengths of what lies in a flat vector, in order.
+
+    The first `trained` elements are trained; the last `exact` elements are limbs of integers.
+    """
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
+    lengths: tuple[int, ...]
     trained: int
+    exact: int
     size: int
-
-    @property
-    def sha256(self) -> str:
-        """A digest that two models share only if their vectors mean the same."""
-        return sha256(
-            repr((self.names, self.shapes, self.dtypes, self.trained)).encode()
-        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,68 +62,118 @@ class _Buffer:
     own_name: str
     tensor: Tensor
 
+    def current(self) -> Tensor | None:
+        """What is in the buffer's place now: the module may have put another tensor there."""
+        return self.owner._buffers.get(self.own_name)
+
 
 class FlatModule:
-    """Takes a module over: from now on it lives in `vector`; `array` is the same memory."""
+    """Takes a module over: from now on it lives in `vector`; `array` is the same memory.
+
+    A module that cannot be taken over is refused and left as it was.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         named = list(module.named_parameters())
-        self.trainable = [parameter for _, parameter in named if parameter.requires_grad]
-        if not self.trainable:
+        persistent, others = _buffers(module)
+        trained = [(name, parameter) for name, parameter in named if parameter.requires_grad]
+        frozen = [(name, parameter) for name, parameter in named if not parameter.requires_grad]
+        kept = [*frozen, *((buffer.name, buffer.tensor) for buffer in persistent)]
+        floats = [*trained, *((name, tensor) for name, tensor in kept if _is_float(tensor))]
+        exact = [(name, tensor) for name, tensor in kept if not _is_float(tensor)]
+        if not trained:
             raise SettingError("the module must have a parameter that requires a gradient")
-        buffers = _persistent_buffers(module)
-        entries: list[tuple[str, Tensor]] = [
-            *((name, parameter) for name, parameter in named if parameter.requires_grad),
-            *((name, parameter) for name, parameter in named if not parameter.requires_grad),
-            *((buffer.name, buffer.tensor) for buffer in buffers),
-        ]
-        for name, tensor in entries:
+        for name, tensor in (*floats, *exact):
             _check(name, tensor)
+        _check_memory(
+            [*floats, *exact, *((buffer.name, buffer.tensor) for buffer in others)],
+            trained=[tensor for _, tensor in trained],
+        )
+
+        entries = [*floats, *exact]
+        lengths = [LIMBS.get(tensor.dtype, 1) * tensor.numel() for _, tensor in entries]
+        self.trainable = [parameter for _, parameter in trained]
         self.schema = Schema(
             names=tuple(name for name, _ in entries),
             shapes=tuple(tuple(tensor.shape) for _, tensor in entries),
             dtypes=tuple(str(tensor.dtype) for _, tensor in entries),
-            trained=sum(parameter.numel() for parameter in self.trainable),
-            size=sum(tensor.numel() for _, tensor in entries),
+            lengths=tuple(lengths),
+            trained=sum(lengths[: len(trained)]),
+            exact=sum(lengths[len(floats) :]),
+            size=sum(lengths),
         )
-        self.vector = torch.empty(self.schema.size)
+        self.vector = torch.empty(self.schema.size, dtype=torch.float32)
         self.array: Vector = self.vector.numpy()
-        views = split_like(self.vector, [tensor for _, tensor in entries])
-        for (_, tensor), view in zip(entries, views, strict=True):
+        self._floats: dict[int, Tensor] = {}
+        for (_, tensor), view in zip(
+            floats, split_like(self.vector, [tensor for _, tensor in floats]), strict=True
+        ):
             view.copy_(tensor.detach())
-            if tensor.is_floating_point():
-                tensor.data = view
-        self._buffers = list(zip(buffers, views[len(named) :], strict=True))
+            tensor.data = view
+            self._floats[id(tensor)] = view
+        self._exact: list[tuple[Tensor, Vector]] = []
+        starts = np.cumsum([self.schema.size - self.schema.exact, *lengths[len(floats) :]])
+        for (_, tensor), start, end in zip(exact, starts[:-1], starts[1:], strict=True):
+            self._exact.append((tensor, self.array[start:end]))
+        self._persistent = persistent
+        self._owners = [(owner, dict(owner._buffers)) for owner in module.modules()]
+        self._others = [
+            (buffer.tensor, buffer.tensor.detach().clone())
+            for buffer in others
+            if not overlaps_itself(buffer.tensor)  # torch itself refuses to write to such a one
+        ]
+        self._write_exact()
 
     def load(self, parameters: Vector) -> None:
-        """Make these the module's parameters and buffers."""
+        """Make these the module's parameters and buffers.
+
+        Buffers that are no part of the model's state get the values that they had at first.
+        """
         np.copyto(self.array, parameters)
-        for buffer, view in self._buffers:
-            buffer.owner._buffers[buffer.own_name] = buffer.tensor
-            if not buffer.tensor.is_floating_point():
-                buffer.tensor.copy_(view)
+        for owner, first in self._owners:
+            if len(owner._buffers) != len(first):
+                owner._buffers.clear()
+            owner._buffers.update(first)
+        for tensor, limbs in self._exact:
+            tensor.copy_(_from_limbs(limbs, tensor))
+        for tensor, first_values in self._others:
+            tensor.detach().copy_(first_values)
 
     def collect(self) -> Vector:
         """The module's parameters and buffers now: the memory that they live in.
 
         A module may have put another tensor in a buffer's place; its values are taken over.
         """
-        for buffer, view in self._buffers:
-            now = buffer.owner._buffers[buffer.own_name]
-            if now is not None and (now is not buffer.tensor or not now.is_floating_point()):
-                view.copy_(now.detach())
+        for buffer in self._persistent:
+            now = buffer.current()
+            if now is not None and now is not buffer.tensor:
+                place = self._floats.get(id(buffer.tensor), buffer.tensor)
+                place.copy_(now.detach())
+        self._write_exact()
         return self.array
 
+    def _write_exact(self) -> None:
+        for tensor, limbs in self._exact:
+            limbs[:] = _to_limbs(tensor)
 
-def _persistent_buffers(module: nn.Module) -> list[_Buffer]:
-    """The buffers that belong to a model's state, as in its state_dict: each once."""
-    found: dict[int, _Buffer] = {}
+
+def _buffers(module: nn.Module) -> tuple[list[_Buffer], list[_Buffer]]:
+    """The buffers that belong to a model's state, as in its state_dict, and the others: each once.
+
+    A tensor that is both belongs to the state.
+    """
+    persistent: dict[int, _Buffer] = {}
+    others: dict[int, _Buffer] = {}
     for prefix, owner in module.named_modules():
         for name, tensor in owner._buffers.items():
-            if tensor is not None and name not in owner._non_persistent_buffers_set:
+            if tensor is not None:
                 whole = f"{prefix}.{name}" if prefix else name
+                found = others if name in owner._non_persistent_buffers_set else persistent
                 found.setdefault(id(tensor), _Buffer(whole, owner, name, tensor))
-    return list(found.values())
+    return (
+        list(persistent.values()),
+        [buffer for key, buffer in others.items() if key not in persistent],
+    )
 
 
 def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -117,17 +185,66 @@ def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
     return views
 
 
+def _to_limbs(tensor: Tensor) -> npt.NDArray[np.unsignedinteger]:
+    """The bits of integers, 16 (or all 8) at a time, lowest first."""
+    values = np.ascontiguousarray(tensor.detach().numpy()).reshape(-1)
+    return values.view(np.uint8 if values.itemsize == 1 else np.uint16)
+
+
+def _from_limbs(limbs: Vector, like: Tensor) -> Tensor:
+    """Integers of the shape and type of `like`."""
+    dtype = like.numpy().dtype
+    if dtype == np.bool_:
+        values = limbs != 0
+    else:
+        values = limbs.astype(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype)
+    return torch.from_numpy(values).view(like.shape)
+
+
+def _is_float(tensor: Tensor) -> bool:
+    return tensor.dtype not in LIMBS  # a type that is neither is refused
+
+
 def _check(name: str, tensor: Tensor) -> None:
-    if tensor.is_floating_point() and tensor.dtype != torch.float32:
+    what = f"{_kind(tensor)} {name!r}"
+    if nn.parameter.is_lazy(tensor):
+        raise SettingError(f"{what} has no shape yet: call the module once on an example first")
+    if tensor.dtype != torch.float32 and tensor.dtype not in LIMBS:
+        real = tensor.is_floating_point()
         raise SettingError(
-            f"parameter {name!r} must be float32; given {tensor.dtype}: call module.float() first"
+            f"{what} must be float32; given {tensor.dtype}: "
+            + ("call module.float() first" if real else "other kinds of numbers are not supported")
         )
-    if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-        raise SettingError(
-            f"parameter {name!r} must be finite; it has a NaN or an infinity: "
-            "a constant can be a buffer with persistent=False"
-        )
+    if tensor.layout != torch.strided:
+        raise SettingError(f"{what} must be dense; given {tensor.layout}: call to_dense() first")
     if tensor.device.type != "cpu":
         raise SettingError(
-            f"parameter {name!r} must be on the cpu; given {tensor.device}: call module.cpu() first"
+            f"{what} must be on the cpu; given {tensor.device}: call module.cpu() first"
         )
+    if _is_float(tensor) and not bool(torch.isfinite(tensor).all()):
+        raise SettingError(
+            f"{what} must be finite; it has a NaN or an infinity: "
+            "a constant can be a buffer with persistent=False"
+        )
+
+
+def _check_memory(named: Sequence[tuple[str, Tensor]], trained: Iterable[Tensor]) -> None:
+    """Refuse tensors that share memory: in the flat vector each would have a place of its own."""
+    names = {id(tensor): name for name, tensor in named}
+    for tensor in trained:
+        if overlaps_itself(tensor):
+            raise SettingError(
+                f"parameter {names[id(tensor)]!r} must have memory of its own for every element; "
+                "it is an expanded view: call clone() on it"
+            )
+    pair = overlapping_pair([tensor for _, tensor in named])
+    if pair is not None:
+        first, second = (f"{_kind(tensor)} {names[id(tensor)]!r}" for tensor in pair)
+        raise SettingError(
+            f"{first} and {second} must not share memory: to tie parameters, make them the same "
+            "nn.Parameter (b.weight = a.weight); to keep them apart, call clone() on one"
+        )
+
+
+def _kind(tensor: Tensor) -> str:
+    return "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
