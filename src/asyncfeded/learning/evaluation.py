@@ -44,10 +44,10 @@ class Evaluator:
         correct: Correct = highest_score_is_right,
         batch_size: int = 512,
     ) -> None:
+        self._union = join(list(parts.values()))
         self._flat = FlatModule(module)
         self._module = module
         self._parts = parts
-        self._union = join(list(parts.values()))
         self._loss = loss
         self._correct = correct
         self._batch_size = batch_size
@@ -68,8 +68,18 @@ class Evaluator:
             sizes = batch_sizes(len(examples.y), self._batch_size)
             for x, y in split(examples.x, examples.y, sizes):
                 output = self._module(x)
-                verdicts = self._correct(output, y)
+                verdicts = _booleans(self._correct(output, y))
                 right += int(verdicts.sum())
                 answers += verdicts.numel()
                 loss += float(self._loss(output, y)) * len(y)
+        self._flat.reset_buffers()  # the module may be given to another evaluator
         return right / answers, loss / len(examples)
+
+
+def _booleans(verdicts: object) -> Tensor:
+    if not isinstance(verdicts, Tensor) or verdicts.dtype != torch.bool:
+        given = verdicts.dtype if isinstance(verdicts, Tensor) else type(verdicts).__name__
+        raise SettingError(
+            f"correct must return booleans, True where an answer is right; given {given}"
+        )
+    return verdicts

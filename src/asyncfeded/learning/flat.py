@@ -125,17 +125,21 @@ class FlatModule:
         self._write_exact()
 
     def load(self, parameters: Vector) -> None:
-        """Make these the module's parameters and buffers.
-
-        Buffers that are no part of the model's state get the values that they had at first.
-        """
+        """Make these the module's parameters and buffers, and reset all other buffers."""
         np.copyto(self.array, parameters)
+        self.reset_buffers()
+        for tensor, limbs in self._exact:
+            tensor.copy_(_from_limbs(limbs, tensor))
+
+    def reset_buffers(self) -> None:
+        """Put every buffer's tensor back in its place.
+
+        Those that are no part of the model's state get the values that they had at first, too.
+        """
         for owner, first in self._owners:
             if len(owner._buffers) != len(first):
                 owner._buffers.clear()
             owner._buffers.update(first)
-        for tensor, limbs in self._exact:
-            tensor.copy_(_from_limbs(limbs, tensor))
         for tensor, first_values in self._others:
             tensor.detach().copy_(first_values)
 

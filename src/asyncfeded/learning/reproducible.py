@@ -4,13 +4,16 @@ The order of a sum, and so its last bits, can depend on the number of threads. A
 are at work already, a second thread only makes them wait for each other.
 """
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.random import mtrand
 from threadpoolctl import ThreadpoolController
 
 
@@ -27,16 +30,45 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def reproducible(key: bytes) -> Iterator[None]:
-    """One thread, and a torch generator of this key; afterwards both are as before."""
+    """One thread, and the global generators set by this key; afterwards all is as before.
+
+    Generators: torch's for the CPU, Python's `random` and NumPy's `numpy.random`.
+    """
+    number = int.from_bytes(key[:8], "little") >> 1
     # The CPU's generator alone: torch.manual_seed would also note a stack trace per GPU backend.
     generator = torch.default_generator
     state = generator.get_state()
-    generator.manual_seed(int.from_bytes(key[:8], "little") >> 1)
+    generator.manual_seed(number)
     try:
-        with one_thread():
+        with one_thread(), _python_generator(number), _numpy_generator(number):
             yield
     finally:
         generator.set_state(state)
+
+
+@contextmanager
+def _python_generator(number: int) -> Iterator[None]:
+    state = random.getstate()
+    random.seed(number)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+@contextmanager
+def _numpy_generator(number: int) -> Iterator[None]:
+    theirs = mtrand.get_bit_generator()
+    # Another generator takes the place of theirs. That forgets a normal number which was made in
+    # a pair and kept for the next call, so their state is needed too, but seldom put back.
+    state = mtrand.get_state(legacy=False)
+    mtrand.set_bit_generator(np.random.Philox(key=number))
+    try:
+        yield
+    finally:
+        mtrand.set_bit_generator(theirs)
+        if state["has_gauss"]:
+            mtrand.set_state(state)
 
 
 class _OneBlasThread:
