@@ -80,7 +80,7 @@ def test_an_interrupted_write_leaves_no_cache(
     def interrupted(_: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("asyncfeded.data.arrays.os.fsync", interrupted)
+    monkeypatch.setattr("asyncfeded.files.os.fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_writers(folder)
     assert list((tmp_path / "cache").iterdir()) == []

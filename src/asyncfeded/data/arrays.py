@@ -1,15 +1,12 @@
 """Arrays in one file, for caches and fetched data: whole or not at all.
 
 The format is safetensors: a header whose sizes are checked against the file's before anything is
-read, plain bytes after it, and no code. A file is written beside its place and moved there when
-it is complete, so a half-written one is never found.
+read, plain bytes after it, and no code.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -18,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.files import unwritable, write_bytes
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -26,19 +24,11 @@ def write_arrays(path: Path, arrays: Arrays, names: list[str], source: str) -> N
     """Write arrays, the names of what they hold, and a text that says what they were made from."""
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
     content = save(contiguous, {"source": source, "names": json.dumps(names)})
-    unfinished = path.with_name(f".{path.name}.{token_hex(4)}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with unfinished.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
     except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+        raise unwritable(path, error) from None
+    write_bytes(path, content)
 
 
 def _about(path: Path) -> dict[str, str]:

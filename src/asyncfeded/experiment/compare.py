@@ -1,7 +1,5 @@
 """Several rules and seeds side by side."""
 
-import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.experiment.result import Result
+from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.version import __version__
 
@@ -71,16 +70,12 @@ class Comparison:
     def write(self, folder: Path, title: str) -> None:
         """Write compare.csv, compare.png and, when all else is there, summary.json."""
         rows = [_flat(row) for row in self.table()]
-        with (folder / "compare.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(folder / "compare.csv", list(rows[0]), [list(row.values()) for row in rows])
         seconds, accuracy = self.curves()
         plots.rules_over_time(folder / "compare.png", seconds, accuracy, title)
         runs = [result.summary() for results in self._results.values() for result in results]
         summary = {"rules": rows, "runs": runs, "package_version": __version__}
-        text = json.dumps(summary, indent=2, ensure_ascii=False)
-        (folder / "summary.json").write_text(text + "\n")
+        write_json(folder / "summary.json", summary)
 
 
 def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:

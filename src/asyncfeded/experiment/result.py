@@ -1,7 +1,5 @@
 """What a run gives."""
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
@@ -10,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received
 from asyncfeded.version import __version__
@@ -115,17 +114,13 @@ class Result:
 
     def write(self, folder: Path, title: str) -> None:
         """Write accuracy.csv, accuracy.png, clients.csv and, when all is there, summary.json."""
-        with (folder / "accuracy.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["seconds", "version", "accuracy", "loss"])
-            writer.writerows((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
+        curve = ((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
+        write_table(folder / "accuracy.csv", ["seconds", "version", "accuracy", "loss"], curve)
         self.plot(folder / "accuracy.png", title)
-        with (folder / "clients.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["client", *(f.name for f in fields(ClientFigures))])
-            writer.writerows((name, *astuple(client)) for name, client in self.clients.items())
-        text = json.dumps(self.summary(), indent=2, ensure_ascii=False)
-        (folder / "summary.json").write_text(text + "\n")
+        headings = ["client", *(f.name for f in fields(ClientFigures))]
+        clients = ((name, *astuple(client)) for name, client in self.clients.items())
+        write_table(folder / "clients.csv", headings, clients)
+        write_json(folder / "summary.json", self.summary())
 
     def plot(self, path: str | Path, title: str = "") -> None:
         """Draw accuracy over time to an image file."""

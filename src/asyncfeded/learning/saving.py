@@ -7,6 +7,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.files import whole_file
 
 MODEL_FILE = "model.safetensors"
 
@@ -14,9 +15,9 @@ MODEL_FILE = "model.safetensors"
 def save_module(module: nn.Module, folder: Path) -> None:
     """Write a module's state; an earlier file is there until the new one is complete."""
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
-    unfinished = folder / f".{MODEL_FILE}.unfinished"
+    path = folder / MODEL_FILE
     try:
-        save_file(state, unfinished)
-        unfinished.replace(folder / MODEL_FILE)
-    except (OSError, SafetensorError) as error:
-        raise FileError(f"{MODEL_FILE} cannot be written to {str(folder)!r}: {error}") from None
+        with whole_file(path) as unfinished:
+            save_file(state, unfinished)
+    except SafetensorError as error:
+        raise FileError(f"{str(path)!r} cannot be written: {error}") from None

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from asyncfeded.report.pictures import write_picture
+
 DPI = 130
 PANEL_INCHES = (4.6, 3.4)
 LEGEND_ROW_INCHES = 0.25
@@ -93,7 +95,7 @@ def save(chart: Chart, path: Path) -> None:
     for suffix in (".png", ".svg"):
         # Without a date, the same chart gives the same file.
         metadata = {"Date": None} if suffix == ".svg" else {}
-        figure.savefig(path.with_suffix(suffix), dpi=DPI, metadata=metadata)
+        write_picture(figure, path.with_suffix(suffix), dpi=DPI, metadata=metadata)
 
 
 def _draw(panel: Panel, axes: Axes) -> None:

@@ -10,6 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from asyncfeded.files import write_text
 from asyncfeded.report.charts import Chart, interactive
 
 
@@ -47,11 +48,11 @@ def write_page(path: Path, title: str, lead: Sequence[str], sections: Sequence[S
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["plot"] = _plots
     environment.filters["picture"] = _picture
-    template = environment.from_string((files(__package__) / "page.html.j2").read_text())
+    template = environment.from_string((files(__package__) / "page.html.j2").read_text("utf-8"))
     text = template.render(
         title=title, lead=lead, sections=sections, plotly=_trusted(get_plotlyjs())
     )
-    path.write_text(text)
+    write_text(path, text)
 
 
 def _plots(chart: Chart) -> Markup:

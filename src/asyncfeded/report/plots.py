@@ -1,6 +1,5 @@
 """Plots: accuracy over time, of one run and of several rules side by side."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, PercentFormatter
+
+from asyncfeded.report.pictures import write_picture
 
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
@@ -30,7 +31,7 @@ def accuracy_over_time(
     if len(raw) >= SMOOTHED_FROM:
         axes.plot(seconds, smoothed(raw, 5), color="0.35", linestyle=":", label="mean of 5")
     axes.legend(loc="lower right", frameon=False)
-    figure.savefig(path, dpi=DPI)
+    write_picture(figure, path, dpi=DPI)
 
 
 def rules_over_time(
@@ -54,7 +55,7 @@ def rules_over_time(
                 seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
             )
     figure.legend(loc="outside right upper", frameon=False)
-    figure.savefig(path, dpi=DPI)
+    write_picture(figure, path, dpi=DPI)
 
 
 def class_distribution(
@@ -82,9 +83,7 @@ def class_distribution(
     figure.colorbar(
         image, label="examples", pad=0.01, format="{x:g}", ticks=LogLocator(subs=(1, 3))
     )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # drawn as a box
-        figure.savefig(path, dpi=DPI)
+    write_picture(figure, path, dpi=DPI)
 
 
 def image_rows(
@@ -102,7 +101,7 @@ def image_rows(
     axes.set_title(title)
     axes.set_xticks([])
     axes.set_yticks(side * np.arange(len(rows)) + side / 2, clients, fontsize=8, parse_math=False)
-    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+    write_picture(figure, path, dpi=DPI, bbox_inches="tight")
 
 
 def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:

@@ -1,17 +1,17 @@
 """Finished runs, each in a file named by the digest of its settings.
 
-A run is written to a file of another name first and then renamed: what is in the store is whole,
-whenever the process that wrote it was killed. Two processes may share a store.
+What is in the store is whole, whenever the process that wrote it was killed. Two processes may
+share a store.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.files import write_json
 
 KEY_LENGTH = 16
 MOST_BYTES = 64 * 2**20
@@ -62,14 +62,7 @@ class RunStore:
 
     def put(self, record: Mapping[str, Any]) -> None:
         """Keep a run by its own key."""
-        path = self._path(record["key"])
-        unfinished = path.with_name(f".{path.stem}-{os.getpid()}.unfinished")
-        try:
-            text = json.dumps(record, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-            unfinished.write_text(text + "\n")
-            unfinished.replace(path)
-        except OSError as error:
-            raise FileError(f"run {str(path)!r} cannot be written: {error.strerror}") from None
+        write_json(self._path(record["key"]), record, indent=None)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"

@@ -27,7 +27,7 @@ class AuthorsCell:
 @cache
 def authors_cells() -> dict[tuple[str, str, float], AuthorsCell]:
     """All 150 cells, by task, rule and P."""
-    text = (files(__package__) / "authors.csv").read_text()
+    text = (files(__package__) / "authors.csv").read_text("utf-8")
     return {
         (row["task"], row["rule"], float(row["suspension_probability"])): AuthorsCell(
             runs=int(row["runs"]),

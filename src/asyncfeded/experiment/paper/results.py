@@ -1,6 +1,5 @@
 """What the runs of the evaluation gave, cell by cell, beside what the authors measured."""
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -13,6 +12,7 @@ from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
 from asyncfeded.experiment.paper.record import Record
 from asyncfeded.experiment.paper.work import Laboratory
 from asyncfeded.experiment.tasks import PAPER_RULES
+from asyncfeded.files import write_table, write_text
 
 OURS = PAPER_RULES[0]
 TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
@@ -173,11 +173,10 @@ def write_runs(path: Path, records: Iterable[Record]) -> None:
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows with a heading; of none, an empty file."""
-    with path.open("w", newline="") as file:
-        if rows:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    if rows:
+        write_table(path, list(rows[0]), (list(row.values()) for row in rows))
+    else:
+        write_text(path, "")
 
 
 def _short(hyperparameters: Mapping[str, object]) -> str:
