@@ -10,7 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from asyncfeded.core.errors import FileError
+import numpy as np
+
+from asyncfeded.core.errors import AsyncFedEDError, FileError, RuleError
+from asyncfeded.core.messages import Receipt
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -23,7 +26,15 @@ from asyncfeded.runtime.events import (
     Waiting,
 )
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+def _plain(value: object) -> object:
+    """A number of NumPy's as one of Python's, which alone JSON takes."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
 _ENCODED_AT_ONCE = 32
 """Some 8 kB of lines. One by one, between rounds of training, they cost half as much again."""
 
@@ -31,16 +42,23 @@ _ENCODED_AT_ONCE = 32
 class EventLog:
     """Writes events to a file as they happen, or only digests them if there is no file."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None) -> None:
         self._digest = sha256()
         self._records: list[dict[str, Any]] = []
+        self._rule = ""
+        self._path = None if path is None else Path(path)
         try:
-            self._file = None if path is None else path.open("wb")
-        except OSError as error:
-            raise FileError(f"log {str(path)!r} cannot be written: {error.strerror}") from None
+            self._file = None if self._path is None else self._path.open("wb")
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
 
     def write(self, event: Event) -> None:
         """Add an event."""
+        if isinstance(event, Received):
+            if not _FIELDS.isdisjoint(event.receipt.figures):
+                raise self._taken_name(event.receipt)
+        elif isinstance(event, Started):
+            self._rule = event.rule
         record = as_record(event)
         if record is not None:
             self._records.append(record)
@@ -56,19 +74,60 @@ class EventLog:
     def _encode(self) -> None:
         if not self._records:
             return
-        lines = "".join(f"{_ENCODER.encode(record)}\n" for record in self._records).encode()
-        self._records.clear()
-        self._digest.update(lines)
+        records, self._records = self._records, []
+        lines: list[str] = []
+        failure = None
+        try:
+            for record in records:
+                lines.append(f"{_ENCODER.encode(record)}\n")
+        except (TypeError, ValueError):
+            failure = self._not_a_number(records[len(lines)])
+        content = "".join(lines).encode()
+        self._digest.update(content)
         if self._file is not None:
-            self._file.write(lines)
+            try:
+                self._file.write(content)
+            except OSError as error:
+                raise self._unwritable(error) from None
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._encode()
-        if self._file is not None:
-            self._file.close()
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        failures: list[AsyncFedEDError] = []
+        for step in (self._encode, self._close):
+            try:
+                step()
+            except (FileError, RuleError) as error:
+                failures.append(error)
+        if failures and kind is None:  # otherwise what ended the run is the error to be seen
+            raise failures[0]
+
+    def _close(self) -> None:
+        try:
+            if self._file is not None:
+                self._file.close()
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: Exception) -> FileError:
+        reason = getattr(error, "strerror", None) or error
+        return FileError(f"log {str(self._path)!r} cannot be written: {reason}")
+
+    def _taken_name(self, receipt: Receipt) -> RuleError:
+        name = next(name for name in receipt.figures if name in _FIELDS)
+        return RuleError(
+            f"rule {self._rule!r} must not name a figure {name!r}, which is a field of the log: "
+            "give the figure another name"
+        )
+
+    def _not_a_number(self, record: dict[str, Any]) -> RuleError:
+        given = {name: value for name, value in record.items() if not _is_encodable(value)}
+        return RuleError(
+            f"rule {self._rule!r} must give figures that are finite numbers; given {given}"
+        )
 
 
 def as_record(event: Event) -> dict[str, Any] | None:
@@ -122,3 +181,26 @@ def as_record(event: Event) -> dict[str, Any] | None:
                 "version": version,
                 "parameters_sha256": digest,
             }
+
+
+def _is_encodable(value: object) -> bool:
+    try:
+        _ENCODER.encode(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_FIELDS = {
+    name
+    for event in (
+        Started(0.0, "", ""),
+        Joined(0.0, "", 1, 1),
+        Received(0.0, 0, 1, 1, Receipt("", True, 1)),
+        Replaced(0.0, "", "", 1, 1),
+        Left(0.0, "", ""),
+        Finished(0.0, 1, ""),
+    )
+    for name in as_record(event) or ()
+}
+"""The names that the log itself uses."""
