@@ -41,20 +41,19 @@ def test_a_figure_that_is_no_finite_number_is_named_with_its_rule(
     tmp_path: Path, value: object
 ) -> None:
     path = tmp_path / "events.jsonl"
-    log = EventLog(path)
-    log.write(Started(0.0, "mine", "00"))
-    log.write(received({"fine": 1.0, "odd": value}))
     message = "rule 'mine' must give figures that are finite numbers; given {'odd': "
-    with pytest.raises(RuleError, match=message):
-        log.__exit__()
+    with pytest.raises(RuleError, match=message), EventLog(path) as log:  # noqa: PT012
+        log.write(Started(0.0, "mine", "00"))
+        log.write(received({"fine": 1.0, "odd": value}))
     assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["start"]
 
 
 def test_a_full_disk_is_named_with_the_log() -> None:
-    log = EventLog(Path("/dev/full"))
-    log.write(Joined(0.0, "a", 1, 10))
-    with pytest.raises(FileError, match="log '/dev/full' cannot be written: No space left"):
-        log.__exit__()
+    log = EventLog("/dev/full")
+    message = "log '/dev/full' cannot be written: No space left"
+    with pytest.raises(FileError, match=message), log:
+        log.write(Joined(0.0, "a", 1, 10))
+    assert log.sha256 == ""
 
 
 def test_a_log_on_a_full_disk_does_not_hide_what_ended_the_run() -> None:

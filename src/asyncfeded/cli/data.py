@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 from rich.progress import Progress
 
-from asyncfeded.cli.progress import make_console, say
+from asyncfeded.cli.output import make_console, say
 from asyncfeded.experiment.catalogue import NAMES, Entry, entries, fetch
 from asyncfeded.experiment.run import load_data
 from asyncfeded.experiment.settings import run_settings

@@ -1,16 +1,20 @@
 """`asyncfeded`: run one rule, or compare several."""
 
+import os
+import signal
 import sys
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
 
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
+from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.paper import paper
-from asyncfeded.cli.progress import RunProgress, make_console, say
+from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment, session
@@ -79,7 +83,7 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
         result = run_experiment(settings, progress, examples)
     figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
-        if name not in ("settings", "package_version"):
+        if name not in ("finished", "ended_by", "settings", "package_version"):
             say(console, f"{name:<20} {_shown(value)}")
 
 
@@ -160,6 +164,7 @@ def _shown(value: object) -> str:
 
 def main() -> None:
     """Run the command line; what the user can mend is said in one line, with exit code 2."""
+    _let_sigterm_interrupt()
     try:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -173,11 +178,23 @@ def main() -> None:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
         click.echo(
-            "interrupted; a run's events.jsonl has what happened until then, and "
-            "model.safetensors the last version",
+            "interrupted; a run's folder holds what there was until then: the last version in "
+            "model.safetensors, and a summary.json that says finished: false",
             err=True,
         )
         sys.exit(INTERRUPTED)
+
+
+def _let_sigterm_interrupt() -> None:
+    """Let SIGTERM end this process as Ctrl-C does; one that was forked from it just ends."""
+    this = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == this:
+            signal.default_int_handler(number, frame)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def _fail(message: str) -> None:

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from asyncfeded.cli.progress import make_console, say
+from asyncfeded.cli.output import make_console, say
 from asyncfeded.experiment.paper.evaluation import Evaluation
 from asyncfeded.experiment.paper.plan import FIGURES, TABLES, TASKS, Plan, Scale
 from asyncfeded.experiment.paper.record import Record

@@ -1,6 +1,5 @@
 """What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
 
-import sys
 import time
 from collections import deque
 from statistics import median
@@ -9,6 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from asyncfeded.cli.output import say
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -28,16 +28,6 @@ RECENT_UPDATES = 50
 WIDTH_WITH_A_BAR = 115
 WIDTH_WITH_ALL = 100
 REDRAWS_PER_SECOND = 8
-
-
-def make_console() -> Console:
-    """The terminal, or a file or pipe whose lines need no terminal's width."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
-
-
-def say(console: Console, text: str) -> None:
-    """Print a line as it is: not wrapped, not coloured, brackets and all."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def waited_for(event: Waiting) -> str:

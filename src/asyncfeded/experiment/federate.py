@@ -71,7 +71,7 @@ def federate(
     workers_on: WorkersOn = "here",
     ray_address: str | None = None,
     patience: float = PATIENCE,
-    log: Path | None = None,
+    log: str | Path | None = None,
     on_event: Callable[[Event], None] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
@@ -95,6 +95,10 @@ def federate(
     fast as their machines, or as the `devices` given, which are imposed on them. A client that
     takes `patience` times as long as is usual for it is started again. `workers_on="ray"` stays
     on the virtual clock and trains on the cluster, to the same bits.
+
+    Whatever ends a run early raises: an interrupt, an error of training, an `on_event` that raises.
+    The module is then left with the last version, and the error's attribute `result` has what was
+    measured until then.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
@@ -145,23 +149,28 @@ def federate(
     if on == "virtual":
         assert devices is not None
         world = virtual_world(work, devices, workers, workers_on, trainer.schema.size)
+    event_log = EventLog(log)
     started = time.perf_counter()
     try:
         with (
             one_blas_thread(),
-            EventLog(log) as event_log,
             session("ray" in (on, workers_on), ray_address),
             world as (transport, evaluate),
+            event_log,
         ):
             for event in run(server, transport, seconds, evaluate, evaluate_every, selection):
                 event_log.write(event)
                 result.add(event)
                 if on_event is not None:
                     on_event(event)
-            result.log_sha256 = event_log.sha256
+    except BaseException as error:
+        result.end_early(error)
+        raise
     finally:
+        result.versions = server.version
+        result.log_sha256 = event_log.sha256
+        result.wall_seconds = time.perf_counter() - started
         trainer.load(server.parameters)
-    result.wall_seconds = time.perf_counter() - started
     if WHOLE not in held_out:
         for name, accuracy in make_evaluator().of_each(server.parameters).items():
             result.clients[name].accuracy = accuracy

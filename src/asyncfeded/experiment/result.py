@@ -10,7 +10,7 @@ import numpy as np
 
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, Started
 from asyncfeded.version import __version__
 
 
@@ -30,7 +30,8 @@ class Result:
 
     `curve` has one (seconds, version, accuracy, loss) per evaluation, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
-    `lost` counts how often a client's process was.
+    `lost` counts how often a client's process was. `finished` says whether the run reached its
+    end; if something ended it early, `ended_by` names that.
     """
 
     settings: Mapping[str, Any]
@@ -43,10 +44,15 @@ class Result:
     kernel: str = ""
     log_sha256: str = ""
     wall_seconds: float = 0.0
+    begun: bool = False
+    finished: bool = False
+    ended_by: str | None = None
 
     def add(self, event: Event) -> None:
         """Take note of an event."""
         match event:
+            case Started():
+                self.begun = True
             case Evaluated():
                 self.curve.append(event)
             case Received(receipt=receipt):
@@ -61,8 +67,15 @@ class Result:
                 self.lost[name] += 1
             case Finished():
                 self.versions = event.version
+                self.finished = True
             case _:
                 pass
+
+    def end_early(self, error: BaseException) -> None:
+        """Take note of what ended the run before its time; the error carries the result."""
+        self.finished = False
+        self.ended_by = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        error.result = self  # type: ignore[attr-defined]
 
     def of_client(self, name: str) -> ClientFigures:
         """The figures of a client, which of very many are kept once there are any."""
@@ -108,18 +121,20 @@ class Result:
             "kernel": self.kernel,
             "log_sha256": self.log_sha256,
             "wall_seconds": round(self.wall_seconds, 3),
+            "finished": self.finished,
+            "ended_by": self.ended_by,
             "settings": dict(self.settings),
             "package_version": __version__,
         }
 
     def write(self, folder: Path, title: str) -> None:
-        """Write accuracy.csv, accuracy.png, clients.csv and, when all is there, summary.json."""
+        """Write accuracy.csv, clients.csv, accuracy.png and, when all is there, summary.json."""
         curve = ((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
         write_table(folder / "accuracy.csv", ["seconds", "version", "accuracy", "loss"], curve)
-        self.plot(folder / "accuracy.png", title)
         headings = ["client", *(f.name for f in fields(ClientFigures))]
         clients = ((name, *astuple(client)) for name, client in self.clients.items())
         write_table(folder / "clients.csv", headings, clients)
+        self.plot(folder / "accuracy.png", title)
         write_json(folder / "summary.json", self.summary())
 
     def plot(self, path: str | Path, title: str = "") -> None:

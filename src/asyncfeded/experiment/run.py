@@ -1,7 +1,7 @@
 """One run from its settings, with its files."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from asyncfeded import randomness
-from asyncfeded.core.errors import ClusterError, FileError, SettingError, TrainingError
+from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
@@ -54,6 +54,7 @@ def run_experiment(
 ) -> Result:
     """Carry out one run; write its files if the settings name a folder for them.
 
+    A run that ends early has the same files; its summary says that it did not finish.
     `data` are the settings' own, where they have been loaded already.
     """
     task = find_task(settings.task)
@@ -87,23 +88,37 @@ def run_experiment(
         patience=settings.patience,
         settings=resolved(settings, data),
     )
+    title = f"{task.title}, {rule.name}, P = {settings.suspension:g}"
     try:
         result = carry_out()
-    except (KeyboardInterrupt, ClusterError, TrainingError):
-        _save(module, settings)  # the last version is as good as it was
+    except BaseException as error:
+        early = getattr(error, "result", None)
+        if isinstance(early, Result) and early.begun:
+            _name_clients(early, data)
+            for write in _writers(module, early, settings.out, title):
+                with suppress(FileError):  # what ended the run is the error to be seen
+                    write()
         raise
-    _save(module, settings)
-    for name, client in result.clients.items():
-        client.source = data.sources.get(name, "")
-        client.examples = data.sizes[name]
-    if settings.out is not None:
-        result.write(settings.out, f"{task.title}, {rule.name}, P = {settings.suspension:g}")
+    _name_clients(result, data)
+    for write in _writers(module, result, settings.out, title):
+        write()
     return result
 
 
-def _save(module: nn.Module, settings: RunSettings) -> None:
-    if settings.out is not None:
-        save_module(module, settings.out)
+def _name_clients(result: Result, data: FederatedData) -> None:
+    """Say of each client whose data it has, and how many."""
+    for name, client in result.clients.items():
+        client.source = data.sources.get(name, "")
+        client.examples = data.sizes[name]
+
+
+def _writers(
+    module: nn.Module, result: Result, folder: Path | None, title: str
+) -> list[Callable[[], None]]:
+    """What writes the files of a run, the model first and the summary last."""
+    if folder is None:
+        return []
+    return [partial(save_module, module, folder), partial(result.write, folder, title)]
 
 
 def session(settings: RunSettings) -> AbstractContextManager[None]:

@@ -8,11 +8,11 @@ look. Two runs with the same `sha256` are the same run.
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from asyncfeded.core.errors import AsyncFedEDError, FileError, RuleError
+from asyncfeded.core.errors import AsyncFedEDError, FileError, RuleError, require
 from asyncfeded.core.messages import Receipt
 from asyncfeded.runtime.events import (
     Evaluated,
@@ -40,17 +40,19 @@ _ENCODED_AT_ONCE = 32
 
 
 class EventLog:
-    """Writes events to a file as they happen, or only digests them if there is no file."""
+    """Writes events to a file as they happen, or only digests them if there is no file.
+
+    A `with` block opens the file and closes it.
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self._digest = sha256()
         self._records: list[dict[str, Any]] = []
         self._rule = ""
+        self._failed = False
+        require(path is None or isinstance(path, str | Path), "log", "a path", path)
         self._path = None if path is None else Path(path)
-        try:
-            self._file = None if self._path is None else self._path.open("wb")
-        except (OSError, ValueError) as error:
-            raise self._unwritable(error) from None
+        self._file: BinaryIO | None = None
 
     def write(self, event: Event) -> None:
         """Add an event."""
@@ -67,9 +69,12 @@ class EventLog:
 
     @property
     def sha256(self) -> str:
-        """The digest of the log so far: what `sha256sum` says of the file once it is closed."""
+        """The digest of the log so far: what `sha256sum` says of the file once it is closed.
+
+        Of a file that could not be written there is none.
+        """
         self._encode()
-        return self._digest.hexdigest()
+        return "" if self._failed else self._digest.hexdigest()
 
     def _encode(self) -> None:
         if not self._records:
@@ -93,6 +98,10 @@ class EventLog:
             raise failure
 
     def __enter__(self) -> Self:
+        try:
+            self._file = None if self._path is None else self._path.open("wb")
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
         return self
 
     def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
@@ -113,6 +122,7 @@ class EventLog:
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: Exception) -> FileError:
+        self._failed = True
         reason = getattr(error, "strerror", None) or error
         return FileError(f"log {str(self._path)!r} cannot be written: {reason}")
 
