@@ -113,6 +113,7 @@ def federate(
         guards=() if max_staleness is None else [bounded_staleness(max_staleness)],
         history=VersionHistory(history, sketch_buckets),
         trained=trainer.schema.trained,
+        exact=trainer.schema.exact,
         population=len(train),
     )
     if devices is not None and suspension:
