@@ -147,13 +147,13 @@ def _in_words(limits: tuple[Limit, ...]) -> str:
     return " and ".join(map(_words, limits))
 
 
-def _words(limit: Limit) -> str:
+def _words(limit: Any) -> str:
     match limit:
         case Gt(bound):
-            return f"above {bound}"
+            return f"above {bound:g}"
         case Ge(bound):
-            return f"at least {bound}"
+            return f"at least {bound:g}"
         case Lt(bound):
-            return f"below {bound}"
+            return f"below {bound:g}"
         case Le(bound):
-            return f"at most {bound}"
+            return f"at most {bound:g}"

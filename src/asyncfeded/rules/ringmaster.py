@@ -19,7 +19,7 @@ from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 
 @hyperparameters
 def ringmaster(
-    max_lag: Annotated[int, Ge(1), "R, the lag in versions from which an update is discarded"] = 5,
+    discard_from: Annotated[int, Ge(1), "R, the lag in versions from which an update is discarded"] = 5,
     server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 1.0,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[None]:
@@ -27,7 +27,7 @@ def ringmaster(
     work = Work(initial_epochs)
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
-        if arrival.lag >= max_lag:
+        if arrival.lag >= discard_from:
             return Decision(None, work, figures={"learning_rate": 0.0}, weight=0.0)
         step = Step(server_lr, arrival.delta)
         return Decision(None, work, step, {"learning_rate": server_lr})
