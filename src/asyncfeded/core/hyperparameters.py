@@ -155,5 +155,5 @@ def _words(limit: Any) -> str:
             return f"at least {bound:g}"
         case Lt(bound):
             return f"below {bound:g}"
-        case Le(bound):
-            return f"at most {bound:g}"
+        case _:
+            return f"at most {limit.le:g}"

@@ -19,7 +19,9 @@ from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 
 @hyperparameters
 def ringmaster(
-    discard_from: Annotated[int, Ge(1), "R, the lag in versions from which an update is discarded"] = 5,
+    discard_from: Annotated[
+        int, Ge(1), "R, the lag in versions from which an update is discarded"
+    ] = 5,
     server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 1.0,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[None]:
