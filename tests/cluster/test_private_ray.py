@@ -15,13 +15,12 @@ from asyncfeded.core.errors import ClusterError
 from grpc_by_hand import grpc_status
 from in_process import asyncfeded_here
 from listening import command_line, descendants, socket_files, tcp_ports
+from scripted import LONGEST_SECONDS
 
 pytestmark = [
     pytest.mark.usefixtures("ray_here"),
     pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's /proc"),
 ]
-
-LONGEST_SECONDS = 600
 
 JOIN_AND_RUN = """
 import sys, ray

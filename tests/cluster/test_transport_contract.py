@@ -14,7 +14,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess
-from scripted import Gates, drive
+from scripted import LONGEST_SECONDS, Gates, drive
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
@@ -66,7 +66,7 @@ def test_ray_and_the_virtual_clock_make_the_same_versions(name: str, tmp_path: P
     expected = list(first_arrivals(on_the_virtual_clock(RULES[name])))
     script = [(e.receipt.client_id, e.round or 0) for e in expected if isinstance(e, Received)]
     gates = Gates(tmp_path)
-    transport = RayTransport({client: gates.client() for client in toy.NAMES}, 60.0)
+    transport = RayTransport({client: gates.client() for client in toy.NAMES}, LONGEST_SECONDS)
     waiting = iter(script)
     happened = []
     for event in first_arrivals(drive(transport, RULES[name])):
