@@ -8,6 +8,7 @@ rising order. Each example goes to exactly one client, and no client is left wit
 """
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ Places = npt.NDArray[np.int64]
 Partition = dict[str, Places]
 
 ATTEMPTS = 1000
+MIN_EXAMPLES = 10
+"""The examples that a client of `dirichlet` has at least. One of a single example would be done
+with its rounds at once, and send most of all updates."""
 
 
 def iid(labels: npt.ArrayLike, clients: int, seed: int = 0) -> Partition:
@@ -31,16 +35,23 @@ def iid(labels: npt.ArrayLike, clients: int, seed: int = 0) -> Partition:
 
 
 def dirichlet(
-    labels: npt.ArrayLike, clients: int, alpha: float, seed: int = 0, min_examples: int = 1
+    labels: npt.ArrayLike,
+    clients: int,
+    alpha: float,
+    seed: int = 0,
+    min_examples: int | None = None,
 ) -> Partition:
     """Deal every class out in shares drawn from Dirichlet(α), after Hsu et al., arXiv:1909.06335.
 
     A small α gives every client few classes, a large one the same mixture to all. Shares are drawn
-    again until every client has `min_examples`.
+    again until every client has `min_examples`: 10 unless given, or half of an equal share where
+    that is less.
     """
     found = _labels(labels, clients)
     require(np.isfinite(alpha) and alpha > 0, "alpha", "a finite number above 0", alpha)
     most = len(found) // clients
+    if min_examples is None:
+        min_examples = min(MIN_EXAMPLES, max(1, most // 2))
     require(1 <= min_examples <= most, "min_examples", f"from 1 to {most}", min_examples)
     draw = randomness.generator(seed, "partition-dirichlet")
     for _ in range(ATTEMPTS):
@@ -80,7 +91,16 @@ def shards(
 
 
 def by_column(column: npt.ArrayLike) -> Partition:
-    """One client per value of a column, such as the writer, the hospital or the device."""
+    """One client per value of a column, such as the writer, the hospital or the device.
+
+    A row without a value (None, NaN, a blank text) is refused: it would belong to no client.
+    """
+    row = _first_without_value(column)
+    if row is not None:
+        raise SettingError(
+            f"column must have a value in every row; row {row} (counted from 0) has none: leave "
+            "such rows out, or give them a value of their own"
+        )
     values = _one_per_example("column", column)
     require(len(values) > 0, "column", "one value per example", values)
     return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
@@ -104,10 +124,31 @@ def _one_per_example(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     if found.ndim != 1:
         raise SettingError(f"{name} must be one per example; given the shape {found.shape}")
     if found.dtype.kind == "O":
-        raise SettingError(f"{name} must be all numbers or all texts; given a mixture")
+        kinds = (str, Number)
+        if not any(all(isinstance(value, kind) for value in found) for kind in kinds):
+            raise SettingError(f"{name} must be all numbers or all texts; given a mixture")
+        found = np.array(found.tolist())
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise SettingError(f"{name} must be finite; given a NaN or an infinity")
     return found
+
+
+def _first_without_value(column: npt.ArrayLike) -> int | None:
+    """The first row that has no value; None if all have one."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biu":
+        return next(iter(np.flatnonzero(np.ma.getmaskarray(column)).tolist()), None)
+    # Row by row: NumPy would make a text of a NaN among texts.
+    rows: npt.NDArray[Any] = np.ma.filled(np.ma.asarray(column, dtype=object), None)
+    return next((row for row, value in enumerate(rows.ravel()) if _is_missing(value)), None)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    try:
+        return bool(value != value)  # NaN, and a time that is none
+    except (TypeError, ValueError):  # pandas' NA
+        return True
 
 
 def _named(parts: list[Places]) -> Partition:

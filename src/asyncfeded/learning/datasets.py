@@ -1,6 +1,7 @@
 """A client's examples as tensors in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +58,8 @@ def as_examples(dataset: Any) -> TensorExamples:
     if isinstance(dataset, TensorExamples):
         return dataset
     if isinstance(dataset, tuple) and len(dataset) == 2:
-        x, y = (_owned(torch.as_tensor(part)) for part in dataset)
-        return TensorExamples(x, y)
+        x, y = _tensor("inputs", dataset[0]), _tensor("targets", dataset[1])
+        return TensorExamples(_owned(x), _owned(y))
     readable = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     if not readable or isinstance(dataset, Tensor | np.ndarray):
         raise SettingError(
@@ -68,9 +69,49 @@ def as_examples(dataset: Any) -> TensorExamples:
     pairs = [dataset[index] for index in range(len(dataset))]
     if not pairs:
         raise SettingError("a data set must have at least one example; given none")
-    x = torch.stack([torch.as_tensor(pair[0]) for pair in pairs])
-    y = torch.stack([torch.as_tensor(pair[1]) for pair in pairs])
+    for index, pair in enumerate(pairs):
+        _check_pair(index, pair)
+    x = _stacked("inputs", [pair[0] for pair in pairs])
+    y = _stacked("targets", [pair[1] for pair in pairs])
     return TensorExamples(x, y)
+
+
+def _check_pair(index: int, pair: object) -> None:
+    if isinstance(pair, tuple | list):
+        if len(pair) == 2:
+            return
+        given = f"{len(pair)} value{'s' if len(pair) > 1 else ''}"
+    else:
+        given = f"a {type(pair).__name__}"
+    raise SettingError(
+        f"an example must be a pair (input, target); example {index} is {given}: "
+        "whole arrays are given as a tuple (inputs, targets)"
+    )
+
+
+def _tensor(name: str, values: Any) -> Tensor:
+    with _one_shape(name):
+        tensor = torch.as_tensor(values)
+        if tensor.ndim == 0:
+            raise ValueError("given a single number")
+        return tensor
+
+
+def _stacked(name: str, values: list[Any]) -> Tensor:
+    with _one_shape(name):
+        return torch.stack([torch.as_tensor(value) for value in values])
+
+
+@contextmanager
+def _one_shape(name: str) -> Iterator[None]:
+    """Say in one line what is wrong with what torch cannot read."""
+    try:
+        yield
+    except (TypeError, ValueError, RuntimeError) as error:
+        what = str(error).partition("\n")[0]
+        raise SettingError(
+            f"{name} must be numbers, of the same shape for every example; {what}"
+        ) from None
 
 
 def _owned(tensor: Tensor) -> Tensor:
