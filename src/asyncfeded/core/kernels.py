@@ -8,16 +8,18 @@ and for any number of threads; and as lanes do not wait for each other, they fil
 vectors. Parts are sliced before they are indexed: an index counted from 0 needs no check for being
 negative, which would keep a loop from being vectorised.
 
-The compiled code is kept on disk beside the source or in the user's cache folder, if either can be
-written; otherwise it is made anew in every process.
+The compiled code is kept on disk beside the source or in the user's cache folder. If neither can be
+written or read, each process compiles it again.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from contextlib import suppress
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core.caching import FunctionCache
 
 Vector = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
@@ -29,12 +31,28 @@ LANES = 128
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
+class _Cache(FunctionCache):
+    """Compiled code on disk. Whatever is wrong with the disk, the code is made without it."""
+
+    def load_overload(self, *given: object) -> object:
+        """What is kept, or None if there is nothing, or it cannot be read."""
+        with suppress(Exception):  # a damaged file raises errors of many kinds
+            kept: object = super().load_overload(*given)  # type: ignore[no-untyped-call]
+            return kept
+        return None
+
+    def save_overload(self, *given: object) -> None:
+        """Keep compiled code, unless the disk is full or may not be written to."""
+        with suppress(Exception):
+            super().save_overload(*given)  # type: ignore[no-untyped-call]
+
+
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called; it releases the interpreter's lock."""
-    try:
-        return cast(Function, numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError:  # no folder for the compiled code can be written
-        return cast(Function, numba.njit(nogil=True)(function))
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    with suppress(RuntimeError):  # no folder for compiled code is to be found
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return cast(Function, dispatcher)
 
 
 @compiled
