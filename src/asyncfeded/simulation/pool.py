@@ -15,6 +15,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from multiprocessing.synchronize import Lock
+from pickle import UnpicklingError
 from selectors import EVENT_READ, DefaultSelector
 from typing import NamedTuple
 
@@ -116,14 +117,17 @@ class WorkerPool(LookAhead):
             else:
                 self._slots[slot][:] = job
                 order = _Measuring(slot, number)
-            self._queue.send(order)
+            try:
+                self._queue.send(order)
+            except OSError:  # no worker is left to read it
+                raise self._dead_worker(0) from None
 
     def _collect(self, wait: bool) -> None:
         """Take in what the workers have reported, or wait for a report."""
         for ready, _ in self._selector.select(None if wait else 0):
             try:
                 report: _Report = self._reports[ready.data].recv()
-            except EOFError:
+            except (EOFError, OSError, UnpicklingError):  # a worker may end within a message
                 raise self._dead_worker(ready.data) from None
             self._take_in(report)
         self._hand_out()
