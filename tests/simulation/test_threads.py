@@ -1,7 +1,6 @@
 """Workers that are threads: the same bits as processes, the same words for what goes wrong."""
 
 import threading
-import time
 import weakref
 from contextlib import closing
 from queue import SimpleQueue
@@ -132,56 +131,11 @@ def test_jobs_are_taken_from_either_end_of_those_that_are_due_soon(
             jobs.add(job)
             expected = sorted([*expected, job])
         elif expected:
-            assert jobs.first is expected[0]
             if action == "first":
                 assert jobs.take_first() is expected.pop(0)
             else:
                 assert jobs.take_last_of_soon() is expected.pop(min(soon, len(expected)) - 1)
         assert len(jobs) == len(expected)
-
-
-@pytest.mark.parametrize(
-    ("others", "begun_before_it_is_there"),
-    [("1234", ["long", "1", "2", "3", "4"]), ("123", ["long", "1", "2", "3", "last"])],
-)
-def test_the_last_job_is_left_to_who_makes_what_many_wait_for(
-    others: str, begun_before_it_is_there: list[str]
-) -> None:
-    training = LongRound()
-    begun_meanwhile: list[str] = []
-
-    with closing(ThreadPool(training, 2)) as pool:
-        names = ["long", *others, "last"]
-        tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
-        pool.submit(tasks["long"], 0.0)
-        assert training.taken.wait(LONGEST_SECONDS)
-        for due, name in enumerate(names[1:], start=1):
-            pool.submit(tasks[name], float(due))
-
-        def let_go_when_one_is_left() -> None:
-            wait_until(lambda: len(training.trained_by) >= 5)
-            time.sleep(0.05)  # time enough to begin the last one too
-            begun_meanwhile.extend(training.trained_by)
-            training.go.set()
-
-        threading.Thread(target=let_go_when_one_is_left, daemon=True).start()
-        for name in names:
-            assert pool.result(tasks[name]).client_id == name
-    assert begun_meanwhile == begun_before_it_is_there
-
-
-def test_who_asks_for_the_last_job_makes_it_however_many_wait() -> None:
-    training = LongRound()
-    with closing(ThreadPool(training, 2)) as pool:
-        names = ["long", "1", "2", "3", "4", "5", "6"]
-        tasks = {name: TrainTask(name, 1, vector(1), 1) for name in names}
-        pool.submit(tasks["long"], 9.0)
-        assert training.taken.wait(LONGEST_SECONDS)
-        for name in names[1:]:
-            pool.submit(tasks[name], float(name))
-        assert pool.result(tasks["6"]).client_id == "6"
-        training.go.set()
-    assert training.trained_by["6"] is threading.current_thread()
 
 
 def test_a_helper_begins_with_the_last_of_what_is_due_soon_and_does_not_go_on_for_ever() -> None:

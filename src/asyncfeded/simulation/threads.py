@@ -1,16 +1,16 @@
 """Training ahead of time in threads, for training that releases the interpreter's lock.
 
-Nothing is copied between processes and nothing is forked: a task costs a few microseconds to hand
-over, which matters where a round takes less than a millisecond. Who waits for a result trains
-meanwhile, so that there are as many threads as workers and none takes a core from another.
+Nothing is copied between processes and nothing is forked. Handing over a task costs a few
+microseconds, which matters where a round takes less than a millisecond.
 
-Only who asks for results can bring new tasks, so that thread takes what is due first: that is soon
-needed, and mostly short. The others take the last of what is due soon, mostly a long round: if all
-took what is due first, a long round would be begun when it is due, and everybody would wait for it.
-An update takes memory until it is asked for, so once many are there, all take what is due first.
+The thread that asks for results is called the asker; the other threads are helpers. While the asker
+waits for a result, it trains too, so that there are as many threads as workers.
 
-If what is waited for is in another's hands, the last job is left to that one, provided that many
-results wait behind it: they will bring new tasks at once, but not while who asks for them trains.
+The asker takes the job that is due first: only the asker can bring new tasks, so it should get on.
+A helper takes the last of the jobs that are due soon, which is mostly a long round. If helpers took
+the job that is due first, a long round would start only when it is due, and all would wait for it.
+An update takes memory until it is asked for. So when many updates are there, helpers take the job
+that is due first, too.
 """
 
 import heapq
@@ -44,7 +44,7 @@ class _Job(NamedTuple):
 
 
 class _Jobs:
-    """Jobs by when they are due: so many that are due soon in order, the others in a heap."""
+    """Jobs by when they are due: the first `soon` of them in order, the others in a heap."""
 
     def __init__(self, soon: int) -> None:
         self._most = soon
@@ -58,10 +58,6 @@ class _Jobs:
         insort(self._soon, job)
         if len(self._soon) > self._most:
             heapq.heappush(self._later, self._soon.pop())
-
-    @property
-    def first(self) -> _Job:
-        return self._soon[0]
 
     def take_first(self) -> _Job:
         return self._take(0)
@@ -77,7 +73,7 @@ class _Jobs:
 
 
 class ThreadPool:
-    """Trains ahead of time on `workers` threads, of which who asks for results is one."""
+    """Trains ahead of time on `workers` threads, one of which asks for the results."""
 
     def __init__(self, train: Train, workers: int, measure: Measure | None = None) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
@@ -89,7 +85,6 @@ class ThreadPool:
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
         self._numbers = count()
         self._updates: dict[Key, SimpleQueue[Any]] = {}
-        self._many = 2 * workers
         self._is_closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
@@ -136,26 +131,22 @@ class ThreadPool:
         return outcome
 
     def _await(self, outcome: SimpleQueue[Any]) -> object:
-        """Carry out what is due first until this is there, or hardly anything is left to do."""
-        while outcome.empty() and (job := self._job_for_asker(outcome)) is not None:
+        """Carry out what is due first until this is there, or nothing is left to do."""
+        while outcome.empty() and (job := self._job_for_asker()) is not None:
             _carry_out(job)
         made: object = outcome.get()
         if isinstance(made, BaseException):
             raise made
         return made
 
-    def _job_for_asker(self, outcome: SimpleQueue[Any]) -> _Job | None:
-        """Take what is due first; None if there is nothing, or it is better left to others."""
+    def _job_for_asker(self) -> _Job | None:
+        """Take what is due first; None if there is nothing."""
         try:
             self._ready.get(block=False)
         except Empty:
             return None
-        many_wait = len(self._updates) > self._many
         with self._lock:
-            if len(self._jobs) > 1 or self._jobs.first.outcome is outcome or not many_wait:
-                return self._jobs.take_first()
-        self._ready.put(None)
-        return None
+            return self._jobs.take_first()
 
     def _work(self) -> None:
         """Run a helping thread: carry out jobs until told to end."""
@@ -175,7 +166,7 @@ class ThreadPool:
 
 
 def _carry_out(job: _Job) -> None:
-    """Do it, and let who asked for it know."""
+    """Do a job, and hand over what it made or raised."""
     try:
         job.outcome.put(job.make())
     except Exception as error:  # noqa: BLE001 - raised where the result is asked for
