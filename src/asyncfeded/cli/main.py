@@ -83,8 +83,10 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
         result = run_experiment(settings, progress, examples)
     figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
-        if name not in ("finished", "ended_by", "settings", "package_version"):
+        if name not in ("finished", "ended_by", "warnings", "settings", "package_version"):
             say(console, f"{name:<20} {_shown(value)}")
+    for warning in result.warnings:
+        say(console, f"warning: {warning}")
 
 
 @cli.command(cls=GroupedCommand)
@@ -117,11 +119,14 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     prepare_folders([folder, *(settings.out for settings in every if settings.out)], overwrite)
     console = make_console()
     comparison = Comparison()
+    warnings: list[str] = []
     with session(first):  # one Ray for all runs, where they need one
         for settings in every:
             label = f"{settings.rule:<19} seed {settings.seed}"
             with RunProgress(console, label, settings.seconds) as progress:
-                comparison.add(settings.rule, run_experiment(settings, progress, examples))
+                result = run_experiment(settings, progress, examples)
+            comparison.add(settings.rule, result)
+            warnings += [f"{settings.rule}, seed {settings.seed}: {w}" for w in result.warnings]
     title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
     comparison.write(folder, title)
     clock = "virtual" if first.on == "virtual" else "real"
@@ -130,6 +135,8 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     for rule, refused in comparison.refused().items():
         say(console, f"{rule}: {refused} updates were refused")
     console.print(table(f"{title}, {first.seconds:g} {clock} seconds", headings, rows))
+    for warning in warnings:
+        say(console, f"warning: {warning}")
     say(console, f"plot: {folder / 'compare.png'}")
 
 

@@ -13,6 +13,9 @@ from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, Started
 from asyncfeded.version import __version__
 
+FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
+"""From how many updates and clients on it is told that one client sends most of them."""
+
 
 @dataclass(slots=True)
 class ClientFigures:
@@ -85,6 +88,18 @@ class Result:
         return figures
 
     @property
+    def warnings(self) -> list[str]:
+        """What is strange about the run, one line each."""
+        if self.updates < FLOOD_UPDATES or len(self.clients) < FLOOD_CLIENTS:
+            return []
+        return [
+            f"client {name!r} sent {client.updates} of {self.updates} updates, more than half: "
+            "its rounds are much shorter than those of others; give it more data or another device"
+            for name, client in self.clients.items()
+            if 2 * client.updates > self.updates
+        ]
+
+    @property
     def max_accuracy(self) -> float | None:
         """The highest accuracy that was measured."""
         return max((point.accuracy for point in self.curve), default=None)
@@ -123,6 +138,7 @@ class Result:
             "wall_seconds": round(self.wall_seconds, 3),
             "finished": self.finished,
             "ended_by": self.ended_by,
+            "warnings": self.warnings,
             "settings": dict(self.settings),
             "package_version": __version__,
         }

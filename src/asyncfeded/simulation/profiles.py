@@ -15,6 +15,14 @@ KEPT_DEVICES = 1024
 USUAL_EPOCHS = 10
 """K of the rounds whose times are given, and of a client's usual round."""
 
+LEAST_EXAMPLES = 32
+"""An epoch on a heterogeneous device takes at least as long as one over this many examples.
+
+A mini-batch of a few examples takes about as long as a full one of 32. Without this floor, a client
+of one example would end its rounds at once and send most of all updates. It is below the smallest
+client of the synthetic tasks, which has 45 examples to train on.
+"""
+
 PAPER_ROUND_SECONDS: dict[str, tuple[float, ...]] = {
     "paper-synthetic": (2.745, 0.302, 0.493, 5.010, 2.487, 0.083, 0.464, 0.140, 0.188, 0.303),
     "paper-femnist": (0.803, 1.477, 0.723, 0.908, 0.887, 0.960, 0.775, 1.285, 0.842, 0.918),
@@ -62,14 +70,14 @@ def heterogeneous_devices(
 ) -> Mapping[str, Device]:
     """Devices of log-normal speed for any number of clients, each with its share of the data.
 
-    An epoch takes `seconds_per_example` · examples / speed, where ln(speed) ~ N(0, spread²).
+    An epoch takes `seconds_per_example` · max(examples, 32) / speed; ln(speed) ~ N(0, spread²).
     """
     require(seconds_per_example > 0, "seconds_per_example", "above 0", seconds_per_example)
     require(speed_spread >= 0, "speed_spread", "at least 0", speed_spread)
 
     def device(client_id: str) -> Device:
         speed = randomness.passing_generator(seed, "speed", client_id).lognormal(0.0, speed_spread)
-        epoch = seconds_per_example * num_examples[client_id] / speed
+        epoch = seconds_per_example * max(num_examples[client_id], LEAST_EXAMPLES) / speed
         return Device(epoch, USUAL_EPOCHS * epoch)
 
     return OnDemand(names_of(num_examples), device, keep=KEPT_DEVICES)
