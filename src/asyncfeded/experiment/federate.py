@@ -18,6 +18,7 @@ from asyncfeded.core.history import SKETCH_BUCKETS, Keep, VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import held_out as number_held_out
+from asyncfeded.experiment.argument_kinds import check_kinds
 from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.experiment.worlds import On, Work, WorkersOn, ray_world, session, virtual_world
 from asyncfeded.guards import bounded_staleness
@@ -84,11 +85,14 @@ def federate(
     of clients: a mapping that is no dict is asked for a client's data when they are needed, and
     `at_work` says how many clients are at work at once, drawn by the seed; a `selection` of your
     own draws otherwise. Several threads may ask for data at once. The module is left as the run has
-    trained it. Without `devices`, clients have log-normal speeds and as much work as data, and hang
-    between rounds with probability `suspension`. `correct` says which answers are right, given the
-    module's output and the targets; by default the class of the highest score. `kernel="compiled"`
-    trains a small module, a chain of fully connected layers, several times as fast as torch and
-    alike up to rounding.
+    trained it. Without `devices`, clients have log-normal speeds and as much work as data, at least
+    that of 32 examples, and hang between rounds with probability `suspension`. `correct` says which
+    answers are right, as booleans, given the module's output and the targets; by default the class
+    of the highest score. `kernel="compiled"` trains a small module, a chain of fully connected
+    layers, several times as fast as torch and alike up to rounding.
+
+    The log is the same for any number of workers, unless `forward` changes plain attributes of the
+    module: buffers and the global generators are set anew for every round, attributes cannot be.
 
     Time is virtual, unless `on="ray"`: then every client is a process of a Ray that is started on
     this machine, or of the cluster at `ray_address`, and the seconds are real. Clients are then as
@@ -102,6 +106,7 @@ def federate(
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
+    check_kinds(locals())
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     train, held_out = _clients(datasets, test, seed)
     make_evaluator = partial(Evaluator, deepcopy(module), held_out, loss, correct)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -36,14 +37,18 @@ class LocalTraining:
     allow_unused: bool = False
 
     def __post_init__(self) -> None:
-        rate = self.learning_rate
-        require(isfinite(rate) and rate > 0, "learning_rate", "a finite number above 0", rate)
-        require(0 <= self.momentum < 1, "momentum", "at least 0 and below 1", self.momentum)
-        require(0 < self.decay <= 1, "decay", "above 0 and at most 1", self.decay)
+        rate, momentum, decay = self.learning_rate, self.momentum, self.decay
+        right = _is_number(rate) and isfinite(rate) and rate > 0
+        require(right, "learning_rate", "a finite number above 0", rate)
+        right = _is_number(momentum) and 0 <= momentum < 1
+        require(right, "momentum", "a number of at least 0 and below 1", momentum)
+        right = _is_number(decay) and 0 < decay <= 1
+        require(right, "decay", "a number above 0 and at most 1", decay)
         require(
             self.decay_per in ("round", "epoch"), "decay_per", "'round' or 'epoch'", self.decay_per
         )
-        require(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)
+        right = _is_number(self.batch_size, Integral) and self.batch_size >= 1
+        require(right, "batch_size", "a whole number of at least 1", self.batch_size)
         require(self.unit in ("epochs", "steps"), "unit", "'epochs' or 'steps'", self.unit)
 
     def rate(self, round_number: int, epoch: int) -> float:
@@ -51,6 +56,10 @@ class LocalTraining:
         return self.learning_rate * self.decay ** (
             round_number if self.decay_per == "round" else epoch
         )
+
+
+def _is_number(value: object, kind: type = Real) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class Pass(NamedTuple):
