@@ -234,7 +234,7 @@ def test_finished_runs_inside_a_comparison_are_not_overwritten_either(tmp_path: 
     (tmp_path / "summary.json").unlink()
     again = asyncfeded("compare", *QUICK, *rules)
     assert again.returncode == 2
-    assert "seed-0' holds the results of an earlier run" in again.stderr
+    assert "seed-0' holds summary.json, which this run would write" in again.stderr
 
 
 def test_momentum_may_be_zero(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,8 @@ from asyncfeded.cli.paper import paper
 from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
-from asyncfeded.experiment.run import check, load_data, prepare_folders, run_experiment, session
+from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
+from asyncfeded.experiment.run import check, load_data, run_experiment, session
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 from asyncfeded.report.tables import mean_and_spread, table
@@ -70,16 +72,19 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
       asyncfeded run --config my.toml --seed 1
       asyncfeded run --on ray --seconds 60
     """
-    settings = run_settings(given_values(options, config))
+    values = given_values(options, config)
+    settings = run_settings(values)
     settings = _with_folder(
-        settings, f"{settings.task}-{settings.rule}-seed{settings.seed}", options
+        settings, f"{settings.task}-{settings.rule}-seed{settings.seed}", values
     )
     console = make_console()
     check(settings)
     examples = load_data(settings)
     assert settings.out is not None
-    prepare_folders([settings.out], overwrite)
-    with RunProgress(console, settings.rule, settings.seconds) as progress:
+    with (
+        result_folders({settings.out: RUN_FILES}, overwrite),
+        RunProgress(console, settings.rule, settings.seconds) as progress,
+    ):
         result = run_experiment(settings, progress, examples)
     figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
@@ -106,7 +111,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     """
     values = {"rule": list(PAPER_RULES), **given_values(options, config)}
     every = comparison_settings(values)
-    first = _with_folder(every[0], f"compare-{every[0].task}", options)
+    first = _with_folder(every[0], f"compare-{every[0].task}", values)
     folder = first.out
     assert folder is not None
     for settings in every:
@@ -116,19 +121,20 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
         settings.model_copy(update={"out": folder / settings.rule / f"seed-{settings.seed}"})
         for settings in every
     ]
-    prepare_folders([folder, *(settings.out for settings in every if settings.out)], overwrite)
     console = make_console()
     comparison = Comparison()
     warnings: list[str] = []
-    with session(first):  # one Ray for all runs, where they need one
+    folders = {folder: COMPARISON_FILES} | {s.out: RUN_FILES for s in every if s.out is not None}
+    # One Ray for all runs, where they need one.
+    with result_folders(folders, overwrite), session(first):
         for settings in every:
             label = f"{settings.rule:<19} seed {settings.seed}"
             with RunProgress(console, label, settings.seconds) as progress:
                 result = run_experiment(settings, progress, examples)
             comparison.add(settings.rule, result)
             warnings += [f"{settings.rule}, seed {settings.seed}: {w}" for w in result.warnings]
-    title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
-    comparison.write(folder, title)
+        title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
+        comparison.write(folder, title)
     clock = "virtual" if first.on == "virtual" else "real"
     headings = ["rule", "max accuracy", "90 % after", "clients 5–95 %", "updates"]
     rows = [_row(figures) for figures in comparison.table()]
@@ -140,11 +146,12 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     say(console, f"plot: {folder / 'compare.png'}")
 
 
-def _with_folder(settings: RunSettings, name: str, given: object) -> RunSettings:
+def _with_folder(settings: RunSettings, name: str, given: Mapping[str, Any]) -> RunSettings:
     """Without a folder of the user's, one that other settings do not share."""
     if settings.out is not None:
         return settings
-    digest = sha256(repr(given).encode()).hexdigest()[:6]
+    said = sorted((setting, str(value)) for setting, value in given.items())
+    digest = sha256(repr(said).encode()).hexdigest()[:6]
     return settings.model_copy(update={"out": Path("runs") / f"{name}-{digest}"})
 
 

@@ -1,11 +1,10 @@
 """One run from its settings, with its files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.recipe import Kernel
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import LocalTraining
-from asyncfeded.learning.saving import MODEL_FILE, save_module
+from asyncfeded.learning.saving import save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.runtime.events import Event
 from asyncfeded.simulation.devices import Device, DeviceModel
@@ -41,10 +40,6 @@ from asyncfeded.simulation.profiles import (
 )
 
 MOST_PARAMETERS = 1_000_000_000
-RESULT_FILES = (
-    *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
-    *("compare.csv", "compare.png", MODEL_FILE),
-)
 
 
 def run_experiment(
@@ -253,25 +248,3 @@ def as_tensors(examples: Examples) -> TensorExamples:
     """A client's examples for torch."""
     tensors = as_examples((examples.x, examples.y))
     return tensors if examples.per_epoch is None else replace(tensors, per_epoch=examples.per_epoch)
-
-
-def prepare_folders(folders: Sequence[Path], overwrite: bool) -> None:
-    """Make folders ready for results, without touching those of other runs unless told to.
-
-    The summary is written last, so a folder that has one is complete.
-    """
-    for folder in folders:
-        if (folder / "summary.json").exists() and not overwrite:
-            raise FileError(
-                f"out {str(folder)!r} holds the results of an earlier run: "
-                "choose another folder, or give --overwrite"
-            )
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            TemporaryFile(dir=folder).close()
-            for name in RESULT_FILES:
-                (folder / name).unlink(missing_ok=True)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise FileError(f"out {str(folder)!r} cannot be written: {reason}") from None

@@ -1,0 +1,80 @@
+"""The folder of a run's results: it belongs to one run at a time, and nothing else is touched."""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from asyncfeded.core.errors import FileError
+from asyncfeded.learning.saving import MODEL_FILE
+
+RUN_FILES = (
+    *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
+    MODEL_FILE,
+)
+COMPARISON_FILES = ("summary.json", "compare.csv", "compare.png")
+
+
+@contextmanager
+def result_folders(folders: Mapping[Path, Iterable[str]], overwrite: bool) -> Iterator[None]:
+    """Make folders ready for the files named, and keep other runs out of them.
+
+    A file that is there already is refused; with `overwrite` it is deleted, so that what is in a
+    folder afterwards is of one run. The summary is written last: a folder that has one which says
+    `"finished": true` is complete.
+    """
+    with ExitStack() as locks:
+        for folder in folders:
+            _make(folder)
+            locks.enter_context(_locked(folder))
+        there = [folder / name for folder, names in folders.items() for name in names]
+        there = [path for path in there if os.path.lexists(path)]
+        if there and not overwrite:
+            path = there[0]
+            raise FileError(
+                f"out {str(path.parent)!r} holds {path.name}, which this run would write: choose "
+                "another folder, or give --overwrite"
+            )
+        for path in there:
+            try:
+                path.unlink()
+            except OSError as error:
+                raise _unwritable(path.parent, error) from None
+        yield
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:
+        raise _unwritable(folder, error) from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder for this process; the lock ends with the process, however that ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(
+                f"out {str(folder)!r} is in use by another run: wait for its end, or choose "
+                "another folder"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        with suppress(OSError):
+            # A process that was forked meanwhile shares the lock: give it up for both.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _unwritable(folder: Path, error: Exception) -> FileError:
+    reason = getattr(error, "strerror", None) or error
+    return FileError(f"out {str(folder)!r} cannot be written: {reason}")
