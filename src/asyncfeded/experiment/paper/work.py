@@ -122,7 +122,7 @@ class Laboratory:
     def carry_out(self, units: Sequence[Unit], on_progress: OnProgress) -> None:
         """Make those that are not in the store, and tell whoever asked for them.
 
-        An error ends the work; what is done by then is kept.
+        An error ends the work; every run that is done by then is kept.
         """
         standing = Standing([unit.kind for unit in units], self._workers)
         waiting = iter(units)
@@ -131,10 +131,12 @@ class Laboratory:
         try:
             while self._fill(pool, waiting, running, standing, on_progress) or running:
                 wait([run.future for run in running.values()], WAIT_SECONDS, FIRST_COMPLETED)
-                for key in [key for key, run in running.items() if run.future.done()]:
-                    run = running.pop(key)
+                done = [key for key, run in running.items() if run.future.done()]
+                ended = [running.pop(key) for key in done]
+                self._keep(ended)
+                for key, run in zip(done, ended, strict=True):
                     del standing.running[key]
-                    self._keep(run, standing, on_progress)
+                    _finish(run, standing, on_progress)
                 on_progress(standing, None, None)
         finally:
             _end(pool)
@@ -157,21 +159,18 @@ class Laboratory:
                 running[key].units.append(unit)
             elif key in self._store:
                 standing.left.remove(unit.kind)
-                _finish(unit, self._read(key), standing, on_progress)
+                _tell(unit, self._read(key), standing, on_progress)
             else:
                 standing.left.remove(unit.kind)
                 standing.running[key] = (unit, time.monotonic())
                 running[key] = _Running(pool.submit(_make, unit.settings), [unit])
         return True
 
-    def _keep(self, run: _Running, standing: Standing, on_progress: OnProgress) -> None:
-        first, *others = run.units
-        record = _outcome(run.future, first)
-        self._store.put(asdict(record))
-        _finish(first, record, standing, on_progress)
-        for unit in others:
-            standing.left.remove(unit.kind)
-            _finish(unit, record, standing, on_progress)
+    def _keep(self, ended: Sequence[_Running]) -> None:
+        """Keep the runs that did not fail, before anything is said of those that did."""
+        for run in ended:
+            if run.future.exception() is None:
+                self._store.put(asdict(run.future.result()))
 
 
 def _key(settings: RunSettings) -> str:
@@ -189,7 +188,17 @@ def data_for(settings: RunSettings) -> FederatedData:
     return _cached_data(settings.model_dump_json(include=names))
 
 
-def _finish(unit: Unit, record: Record, standing: Standing, on_progress: OnProgress) -> None:
+def _finish(run: _Running, standing: Standing, on_progress: OnProgress) -> None:
+    """Tell all who asked for a run of its record, or raise what went wrong."""
+    first, *others = run.units
+    record = _outcome(run.future, first)
+    _tell(first, record, standing, on_progress)
+    for unit in others:
+        standing.left.remove(unit.kind)
+        _tell(unit, record, standing, on_progress)
+
+
+def _tell(unit: Unit, record: Record, standing: Standing, on_progress: OnProgress) -> None:
     standing.done += 1
     standing.costs.setdefault(unit.kind, []).append(record.summary["wall_seconds"])
     unit.tell(record)
