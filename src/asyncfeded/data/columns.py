@@ -1,9 +1,12 @@
 """One column of a user's labelled set: an array of an .npz file, a column of a .csv file."""
 
 import csv
+import lzma
+import struct
 import zlib
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -13,6 +16,13 @@ import numpy.typing as npt
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
 
 KINDS = (".npz", ".csv")
+MOST_BYTES = 2**31
+"""More than a column of any set that fits into memory."""
+UNREADABLE = (
+    *(ValueError, TypeError, KeyError, SyntaxError, EOFError, RuntimeError, MemoryError),
+    *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, csv.Error, TokenError),
+)
+"""What the readers of zip, NumPy and csv files raise."""
 
 Column = npt.NDArray[Any]
 
@@ -28,8 +38,9 @@ def read_column(path: Path, name: str, setting: str) -> Column:
         raise
     except OSError as error:
         raise FileError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, EOFError, TypeError, BadZipFile, zlib.error, csv.Error) as error:
-        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise FileError(f"{str(path)!r} cannot be read: {reason}") from None
 
 
 def _from_npz(path: Path, name: str, setting: str) -> Column:
@@ -37,6 +48,11 @@ def _from_npz(path: Path, name: str, setting: str) -> Column:
         arrays = [entry.removesuffix(".npy") for entry in archive.namelist()]
         _check_name(path, name, setting, arrays)
         entry = archive.getinfo(f"{name}.npy")
+        if entry.file_size > MOST_BYTES:
+            raise FileError(
+                f"{str(path)!r}: the array {name!r} must have at most {MOST_BYTES:,} bytes; has "
+                f"{entry.file_size:,}"
+            )
         with archive.open(entry) as file:
             version = np.lib.format.read_magic(file)
             read_header = {
