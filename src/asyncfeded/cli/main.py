@@ -13,7 +13,7 @@ import click
 
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
-from asyncfeded.cli.output import make_console, say
+from asyncfeded.cli.output import make_console, say, show_any_text
 from asyncfeded.cli.paper import paper
 from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
@@ -179,6 +179,7 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Run the command line; what the user can mend is said in one line, with exit code 2."""
     _let_sigterm_interrupt()
+    show_any_text()
     try:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
