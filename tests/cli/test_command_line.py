@@ -120,7 +120,7 @@ def test_rules_in_a_comparison_meet_the_same_initial_model_and_devices(tmp_path:
 BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--suspention", "0.1"], "Did you mean '--suspension'?"),
     (["--suspension", "-0.1"], "suspension must be greater than or equal to 0; given '-0.1'"),
-    (["--suspension", "1"], "suspension must be less than 1; given '1'"),
+    (["--suspension", "1"], "suspension must be less than or equal to 0.999; given '1'"),
     (["--clients", "0"], "clients must be greater than or equal to 1; given '0'"),
     (["--initial-epochs", "0"], "initial_epochs must be at least 1; given 0"),
     (["--rule", "fedagv"], "did you mean 'fedavg'?"),

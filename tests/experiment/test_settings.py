@@ -24,7 +24,7 @@ def test_values_come_as_text_or_as_numbers() -> None:
         ({"gama_bar": 1}, "unknown setting 'gama_bar': did you mean 'gamma_bar'?"),
         ({"hyperparameters": {}}, "unknown setting 'hyperparameters'"),
         ({"suspension": -0.1}, "suspension must be greater than or equal to 0; given -0.1 (P,"),
-        ({"suspension": 1}, "suspension must be less than 1; given 1 (P,"),
+        ({"suspension": 1}, "suspension must be less than or equal to 0.999; given 1 (P,"),
         ({"clients": 0}, "clients must be greater than or equal to 1; given 0"),
         ({"clients": 2.5}, "clients must be a valid integer"),
         ({"clients": True}, "clients must be a number or a text; given true"),

@@ -19,6 +19,7 @@ from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.experiment.argument_kinds import check_kinds
+from asyncfeded.experiment.limits import check_at_work, check_evaluations
 from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.experiment.worlds import On, Work, WorkersOn, ray_world, session, virtual_world
 from asyncfeded.guards import bounded_staleness
@@ -108,6 +109,7 @@ def federate(
     training = LocalTraining() if training is None else training
     check_kinds(locals())
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
+    check_evaluations(seconds, evaluate_every)
     train, held_out = _clients(datasets, test, seed)
     make_evaluator = partial(Evaluator, deepcopy(module), held_out, loss, correct)
     elsewhere = TrainerRecipe(deepcopy(module), train, training, loss, optimizers, seed, kernel)
@@ -143,6 +145,7 @@ def federate(
         memberships = [Membership(client_id) for client_id in selection.first()]
         require(len(memberships) > 0, "selection", "one that sets somebody to work", selection)
     elif memberships is None:
+        check_at_work(len(train))
         memberships = [Membership(client_id) for client_id in train]
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
     result.kernel = trainer.kernel

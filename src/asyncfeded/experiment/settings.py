@@ -7,7 +7,7 @@ file. Whatever is wrong with one is said in one line that names it, its limit an
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from math import inf, isfinite
+from math import floor, inf, isfinite, log10
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,14 +25,19 @@ from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
+from asyncfeded.experiment.limits import check_at_work, check_evaluations
 from asyncfeded.experiment.worlds import On, WorkersOn
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.membership import Membership
+from asyncfeded.simulation.devices import MOST_SUSPENSION
 
 Devices = Literal[
     "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
 ]
+
+MOST_DIGITS = 19
+TEXTS = ("task", "rule", "out", "data_dir", "ray_address")
 
 
 def _pair(value: object) -> object:
@@ -66,7 +71,10 @@ class RunSettings(BaseModel):
         None, ge=1, description="how many are at work at once, drawn by the seed [default: all]"
     )
     suspension: float = Field(
-        0.1, ge=0, lt=1, description="P, the probability that a client hangs between rounds"
+        0.1,
+        ge=0,
+        le=MOST_SUSPENSION,
+        description="P, the probability that a client hangs between rounds",
     )
     seed: int = Field(0, ge=0, description="the seed of everything but the data")
     data_seed: int = Field(1, ge=0, description="the seed of the data")
@@ -186,6 +194,10 @@ def read_config(path: Path) -> dict[str, Any]:
         raise FileError(f"config {str(path)!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"config {str(path)!r} is not TOML: {error}") from None
+    except RecursionError:
+        raise FileError(f"config {str(path)!r} is not TOML: too deeply nested") from None
+    except ValueError as error:  # such as a number of more digits than Python reads
+        raise FileError(f"config {str(path)!r} cannot be read: {error}") from None
 
 
 def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -198,8 +210,23 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             raise SettingError(_unknown("setting", name, [*known, *of_rules]))
         if isinstance(value, bool):
             raise SettingError(f"{name} must be a number or a text; given {str(value).lower()}")
+        for one in _as_list(value):
+            _check_digits(name, one)
         (plain if name in known else given)[name] = value
     return plain, given
+
+
+def _check_digits(name: str, value: object) -> None:
+    """Refuse a whole number that no computer's number can hold."""
+    if name in TEXTS or not isinstance(value, str | int):
+        return
+    if isinstance(value, int):
+        digits = 1 if value == 0 else 1 + floor(log10(abs(value)))
+    else:
+        text = value.strip().lstrip("+-")
+        digits = len(text) if text.isdecimal() else 0
+    if digits > MOST_DIGITS:
+        raise SettingError(f"{name} must be below 10^{MOST_DIGITS}; given {digits} digits")
 
 
 def _validated(values: Mapping[str, Any]) -> RunSettings:
@@ -223,6 +250,9 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
             )
         if settings.join or settings.leave:
             raise SettingError("join and leave must be left out where at_work is given")
+    else:
+        check_at_work(settings.clients)
+    check_evaluations(settings.seconds, settings.evaluate_every)
     _check_world(settings)
     _ = settings.memberships
     return settings

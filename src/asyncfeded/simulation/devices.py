@@ -23,6 +23,8 @@ from asyncfeded.on_demand import OnDemand, names_of
 
 MOST_NAMES = 20
 """How many names an error lists."""
+MOST_SUSPENSION = 0.999
+"""A client then hangs 1,000 times a round; nearer to 1, a round would hardly ever end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class RoundTime(NamedTuple):
 class DeviceModel:
     """The devices of all clients, with what they have in common.
 
-    `suspension` is the paper's P (0 ≤ P < 1). `jitter` is the standard deviation of the logarithm
-    of the compute time, `transfer_spread` that of the transfer coefficient. An infinite
+    `suspension` is the paper's P (0 ≤ P ≤ 0.999). `jitter` is the standard deviation of the
+    logarithm of the compute time, `transfer_spread` that of the transfer coefficient. An infinite
     `bytes_per_second` makes transfers free.
     """
 
@@ -70,7 +72,8 @@ class DeviceModel:
     longest_hang_rounds: float = 5.4
 
     def __post_init__(self) -> None:
-        require(0 <= self.suspension < 1, "suspension", "at least 0 and below 1", self.suspension)
+        within = 0 <= self.suspension <= MOST_SUSPENSION
+        require(within, "suspension", f"from 0 to {MOST_SUSPENSION}", self.suspension)
         require(isfinite(self.jitter) and self.jitter >= 0, "jitter", "at least 0", self.jitter)
         require(self.bytes_per_second > 0, "bytes_per_second", "above 0", self.bytes_per_second)
         require(
