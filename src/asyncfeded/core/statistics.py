@@ -13,6 +13,7 @@ Elements that must stay exact (integers and flags) cannot be averaged: the last 
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from asyncfeded.core.vectors import Vector
 
@@ -22,21 +23,24 @@ class Statistics:
 
     def __init__(self, size: int, exact: int) -> None:
         self._averaged = size - exact
-        self._weighted_sum = np.zeros(self._averaged)
+        self._weighted_sum: npt.NDArray[np.float64] | None = None
         self._weight = 0.0
         self._latest: Vector | None = None
 
     def report(self, values: Vector, weight: float) -> None:
         """Count a client's own values with this weight."""
         if weight > 0:
-            self._weighted_sum += np.float64(weight) * values[: self._averaged]
+            weighted = np.float64(weight) * values[: self._averaged]
+            if self._weighted_sum is not None:
+                weighted += self._weighted_sum
+            self._weighted_sum = weighted
             self._weight += weight
             self._latest = values
 
     def moved(self, current: Vector) -> Vector:
         """The statistics after a step; what was reported is used up."""
         moved = current.copy()
-        if self._latest is not None:
+        if self._weighted_sum is not None and self._latest is not None:
             total = max(1.0, self._weight)
             kept = (1.0 - self._weight / total) * current[: self._averaged].astype(np.float64)
             moved[: self._averaged] = kept + self._weighted_sum / total
@@ -46,6 +50,6 @@ class Statistics:
 
     def forget(self) -> None:
         """Drop what was reported for a step that could not be taken."""
-        self._weighted_sum[:] = 0.0
+        self._weighted_sum = None
         self._weight = 0.0
         self._latest = None
