@@ -12,6 +12,7 @@ how far the distances that sketches tell are from the exact ones.
 """
 
 import argparse
+import math
 import os
 import statistics
 import subprocess
@@ -25,7 +26,7 @@ import numpy as np
 
 from asyncfeded import ClientUpdate, Server, VersionHistory, rules
 from asyncfeded.core.history import Keep
-from asyncfeded.core.sketch import distance, relative_error, sketch
+from asyncfeded.core.sketch import distance, sketch
 from asyncfeded.core.vectors import THREADS, Vector, norm_and_distance
 
 CLIENTS = 4
@@ -131,7 +132,7 @@ def sketch_errors(parameters: int, distances: int) -> None:
     print(f"sketches: {distances} distances at {parameters:,} parameters")
     for count, off in errors.items():
         spread = f"deviation {np.std(off):.2%}, largest {np.abs(off).max():.2%}"
-        print(f"  {count:>6,} buckets  stated {relative_error(count):.2%}, {spread}")
+        print(f"  {count:>6,} buckets  stated {1 / math.sqrt(2 * count):.2%}, {spread}")
 
 
 def shown(seconds: float) -> str:

@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from asyncfeded import randomness
-from asyncfeded.data.roles import WINDOW
+from asyncfeded.data.roles import LETTERS, WINDOW
 
 TEXT = "To be, or not to be: that is the question, whether it is nobler in the mind to suffer. "
+
+
+def decode(codes: npt.NDArray[np.integer[Any]]) -> str:
+    """The text of these classes; other characters come back as �."""
+    return "".join((LETTERS + "�")[code] for code in codes)
 
 
 def image(*key: int) -> list[float]:

@@ -12,9 +12,8 @@ from asyncfeded.core.errors import FileError
 from asyncfeded.data.femnist import femnist, load_writers
 from asyncfeded.data.hub import fetch
 from asyncfeded.data.role_files import load_roles
-from asyncfeded.data.roles import decode
 from asyncfeded.data.shakespeare import shakespeare
-from leaf_folders import speech, windows
+from leaf_folders import decode, speech, windows
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data.federated import Examples
 from asyncfeded.data.role_files import load_roles, role_from_windows
-from asyncfeded.data.roles import CLASSES, OTHER, WINDOW, Roles, decode, encode
+from asyncfeded.data.roles import CLASSES, OTHER, WINDOW, Roles, encode
 from asyncfeded.data.shakespeare import shakespeare
-from leaf_folders import speech, windows, write_leaf_shakespeare, write_roles, write_side
+from leaf_folders import decode, speech, windows, write_leaf_shakespeare, write_roles, write_side
 
 LENGTHS = {"HAMLET": 3000, "OPHELIA": 2000, "GHOST": 1200, "GUARD": 300}
 

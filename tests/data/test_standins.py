@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from asyncfeded.data.glyphs import GLYPHS, femnist_standin
-from asyncfeded.data.roles import OTHER, decode
+from asyncfeded.data.roles import OTHER
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.experiment.tasks import DataChoice, find_task
+from leaf_folders import decode
 
 
 def test_glyphs_are_seeded_and_fewer_writers_are_the_first_of_more() -> None:

@@ -65,8 +65,3 @@ def distance(left: Sketch, right: Sketch) -> float:
     """An estimate of ‖x − y‖ from S(x) and S(y)."""
     apart = left - right
     return math.sqrt(float(np.add.reduce(apart * apart)))
-
-
-def relative_error(buckets: int) -> float:
-    """The standard deviation of the estimated distance, as a share of it: 1/√(2B)."""
-    return 1.0 / math.sqrt(2.0 * buckets)

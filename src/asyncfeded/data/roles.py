@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,6 @@ _CODE_OF = {letter: code for code, letter in enumerate(LETTERS)}
 def encode(text: str) -> Codes:
     """The classes of a text's characters."""
     return np.fromiter((_CODE_OF.get(letter, OTHER) for letter in text), np.uint8, len(text))
-
-
-def decode(codes: npt.NDArray[np.integer[Any]]) -> str:
-    """The text of these classes; other characters come back as �."""
-    return "".join((LETTERS + "�")[code] for code in codes)
 
 
 @dataclass(frozen=True, slots=True)
