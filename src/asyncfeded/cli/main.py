@@ -19,7 +19,7 @@ from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
-from asyncfeded.experiment.run import check, load_data, run_experiment, session
+from asyncfeded.experiment.run import check, load_data, run_experiment, session, title_of
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 from asyncfeded.report.tables import mean_and_spread, table
@@ -133,7 +133,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
                 result = run_experiment(settings, progress, examples)
             comparison.add(settings.rule, result)
             warnings += [f"{settings.rule}, seed {settings.seed}: {w}" for w in result.warnings]
-        title = f"{find_task(first.task).title}, P = {first.suspension:g}, {first.clients} clients"
+        title = f"{title_of(first)}, {first.clients} clients"
         comparison.write(folder, title)
     clock = "virtual" if first.on == "virtual" else "real"
     headings = ["rule", "max accuracy", "90 % after", "clients 5–95 %", "updates"]

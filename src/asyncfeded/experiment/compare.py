@@ -1,6 +1,6 @@
 """Several rules and seeds side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asyncfeded.experiment.result import Result
+from asyncfeded.experiment.result import TIME, Result
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
+from asyncfeded.report.spread import Spread, spread
 from asyncfeded.version import __version__
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A mean over seeds and its standard deviation (0 for one seed)."""
-
-    mean: float
-    sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,8 @@ class Comparison:
         rows = [_flat(row) for row in self.table()]
         write_table(folder / "compare.csv", list(rows[0]), [list(row.values()) for row in rows])
         seconds, accuracy = self.curves()
-        plots.rules_over_time(folder / "compare.png", seconds, accuracy, title)
+        on = next(iter(self._results.values()))[0].on
+        plots.rules_over_time(folder / "compare.png", seconds, accuracy, title, TIME[on])
         runs = [result.summary() for results in self._results.values() for result in results]
         summary = {"rules": rows, "runs": runs, "package_version": __version__}
         write_json(folder / "summary.json", summary)
@@ -83,20 +77,15 @@ def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:
         task=str(results[0].settings.get("task", "")),
         rule=rule,
         seeds=len(results),
-        max_accuracy=_spread(result.max_accuracy for result in results),
-        final_accuracy=_spread(result.curve[-1].accuracy for result in results),
-        t90_seconds=_spread(result.t90_seconds for result in results),
-        client_accuracy_p5=_spread(result.client_accuracy(5) for result in results),
-        client_accuracy_p95=_spread(result.client_accuracy(95) for result in results),
-        updates=_spread(result.updates for result in results),
+        max_accuracy=spread(result.max_accuracy for result in results),
+        final_accuracy=spread(result.curve[-1].accuracy for result in results),
+        t90_seconds=spread(result.t90_seconds for result in results),
+        client_accuracy_p5=spread(result.client_accuracy(5) for result in results),
+        client_accuracy_p95=spread(result.client_accuracy(95) for result in results),
+        updates=spread(result.updates for result in results),
         rejected=sum(sum(result.rejected.values()) for result in results),
         wall_seconds=sum(result.wall_seconds for result in results),
     )
-
-
-def _spread(values: Iterable[float | None]) -> Spread:
-    array = np.array([np.nan if value is None else value for value in values])
-    return Spread(float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0)
 
 
 def _flat(row: RuleFigures) -> dict[str, Any]:

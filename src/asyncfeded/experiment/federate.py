@@ -149,6 +149,7 @@ def federate(
         memberships = [Membership(client_id) for client_id in train]
     result = Result(settings or {"rule": rule.name, **rule.settings, "seed": seed})
     result.kernel = trainer.kernel
+    result.on = on
     if isinstance(sizes, dict):
         result.clients = {name: ClientFigures(examples=size) for name, size in sizes.items()}
     elif WHOLE not in held_out:

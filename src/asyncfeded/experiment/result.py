@@ -15,6 +15,8 @@ from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
 """From how many updates and clients on it is told that one client sends most of them."""
+TIME = {"virtual": "virtual time (s)", "ray": "real time (s)"}
+"""What the seconds of a run are, by where it was carried out."""
 
 
 @dataclass(slots=True)
@@ -47,6 +49,7 @@ class Result:
     kernel: str = ""
     log_sha256: str = ""
     wall_seconds: float = 0.0
+    on: str = "virtual"
     begun: bool = False
     finished: bool = False
     ended_by: str | None = None
@@ -158,4 +161,4 @@ class Result:
         seconds = [point.seconds for point in self.curve]
         accuracy = [point.accuracy for point in self.curve]
         named = [str(self.settings[name]) for name in ("task", "rule") if name in self.settings]
-        plots.accuracy_over_time(path, seconds, accuracy, title or ", ".join(named))
+        plots.accuracy_over_time(path, seconds, accuracy, title or ", ".join(named), TIME[self.on])

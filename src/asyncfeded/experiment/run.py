@@ -83,7 +83,7 @@ def run_experiment(
         patience=settings.patience,
         settings=resolved(settings, data),
     )
-    title = f"{task.title}, {rule.name}, P = {settings.suspension:g}"
+    title = title_of(settings, rule.name)
     try:
         result = carry_out()
     except BaseException as error:
@@ -98,6 +98,13 @@ def run_experiment(
     for write in _writers(module, result, settings.out, title):
         write()
     return result
+
+
+def title_of(settings: RunSettings, *words: str) -> str:
+    """The title of a plot: the task, these words, and P where devices are imposed on clients."""
+    task = find_task(settings.task)
+    imposed = _profile(task, settings) != "real"
+    return ", ".join([task.title, *words, *([f"P = {settings.suspension:g}"] if imposed else [])])
 
 
 def _name_clients(result: Result, data: FederatedData) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, PercentFormatter
 
 from asyncfeded.report.pictures import write_picture
+from asyncfeded.report.spread import deviation
 
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
@@ -22,10 +23,14 @@ SMOOTHED_FROM = 60
 
 
 def accuracy_over_time(
-    path: str | Path, seconds: Sequence[float], accuracy: Sequence[float], title: str
+    path: str | Path,
+    seconds: Sequence[float],
+    accuracy: Sequence[float],
+    title: str,
+    time: str = "virtual time (s)",
 ) -> None:
     """Draw one run: what was measured and, of a long run, the mean of five neighbours."""
-    figure, axes = _axes(title)
+    figure, axes = _axes(title, time)
     raw = np.asarray(accuracy, dtype=float)
     axes.plot(seconds, raw, color=COLOURS[0], linewidth=1.8, label="measured")
     if len(raw) >= SMOOTHED_FROM:
@@ -39,21 +44,20 @@ def rules_over_time(
     seconds: Sequence[float],
     accuracy: Mapping[str, npt.NDArray[np.float64]],
     title: str,
+    time: str = "virtual time (s)",
 ) -> None:
     """Draw rules side by side, as the paper's Figure 2 does.
 
     `accuracy` has one array of (seeds, seconds) per rule. The line is the mean over seeds, the
-    band one standard deviation either way.
+    band one standard deviation either way. `time` says what the seconds are.
     """
-    figure, axes = _axes(title)
+    figure, axes = _axes(title, time)
     for index, (rule, runs) in enumerate(accuracy.items()):
         colour = COLOURS[index % len(COLOURS)]
-        mean, spread = runs.mean(axis=0), runs.std(axis=0)
+        mean, sd = runs.mean(axis=0), deviation(runs)
         axes.plot(seconds, mean, color=colour, linewidth=1.8, label=rule)
         if len(runs) > 1:
-            axes.fill_between(
-                seconds, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
-            )
+            axes.fill_between(seconds, mean - sd, mean + sd, color=colour, alpha=0.18, linewidth=0)
     figure.legend(loc="outside right upper", frameon=False)
     write_picture(figure, path, dpi=DPI)
 
@@ -114,11 +118,11 @@ def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.floa
     return means
 
 
-def _axes(title: str) -> tuple[Figure, Axes]:
+def _axes(title: str, time: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title)
-    axes.set_xlabel("virtual time (s)")
+    axes.set_xlabel(time)
     axes.set_ylabel("test accuracy")
     axes.set_ylim(0, 1)
     axes.margins(x=0.01)

@@ -1,7 +1,7 @@
-from asyncfeded.experiment.compare import Spread
 from asyncfeded.experiment.paper.figures import over_suspension
 from asyncfeded.experiment.paper.plan import Plan
 from asyncfeded.experiment.paper.results import CellFigures
+from asyncfeded.report.spread import Spread
 
 
 def test_a_band_ends_where_values_do() -> None:

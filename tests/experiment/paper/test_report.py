@@ -7,10 +7,10 @@ from pathlib import Path
 import optuna
 import pytest
 
-from asyncfeded.experiment.compare import Spread
 from asyncfeded.experiment.paper import griewank
 from asyncfeded.experiment.paper.results import authors_contests, contests
 from asyncfeded.experiment.tasks import PAPER_RULES
+from asyncfeded.report.spread import Spread
 from command_line import asyncfeded_here as asyncfeded
 from conftest import SMALL_EVALUATION
 

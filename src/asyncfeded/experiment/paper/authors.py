@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from asyncfeded.experiment.compare import Spread
+from asyncfeded.report.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)

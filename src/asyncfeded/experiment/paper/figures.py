@@ -5,7 +5,6 @@ from math import inf
 
 import numpy as np
 
-from asyncfeded.experiment.compare import Spread
 from asyncfeded.experiment.paper.plan import (
     CONSTANT_EPOCHS,
     USUAL_SUSPENSION,
@@ -18,6 +17,7 @@ from asyncfeded.experiment.paper.results import CellFigures, Records
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
 from asyncfeded.report.charts import Chart, Line, Panel
 from asyncfeded.report.plots import COLOURS, smoothed
+from asyncfeded.report.spread import Spread, deviation
 
 RULE_COLOURS = dict(zip(PAPER_RULES, COLOURS, strict=False))
 CLIENT_COLOURS = (
@@ -159,15 +159,14 @@ def _middles(record: Record) -> list[float]:
 def _course(name: str, runs: Sequence[Record], colour: str) -> Line:
     """The mean over seeds, each run smoothed over five evaluations, and one deviation each way."""
     smooth = np.array([smoothed(np.array(run.accuracy), 5) for run in runs])
-    banded = len(runs) > 1
-    mean, deviation = smooth.mean(axis=0), smooth.std(axis=0, ddof=int(banded))
-    low, high = _band(mean, deviation, 1.0) if banded else (None, None)
+    mean = smooth.mean(axis=0)
+    low, high = _band(mean, deviation(smooth), 1.0) if len(runs) > 1 else (None, None)
     return Line(name, runs[0].seconds, _rounded(mean), colour, low=low, high=high)
 
 
-def _band(mean: np.ndarray, deviation: np.ndarray, most: float) -> tuple[list[float], list[float]]:
+def _band(mean: np.ndarray, sd: np.ndarray, most: float) -> tuple[list[float], list[float]]:
     """One deviation either way, as far as there can be such values: from 0 to `most`."""
-    low, high = np.maximum(mean - deviation, 0.0), np.minimum(mean + deviation, most)
+    low, high = np.maximum(mean - sd, 0.0), np.minimum(mean + sd, most)
     return _rounded(low), _rounded(high)
 
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
-from statistics import fmean, stdev
 
-from asyncfeded.experiment.compare import Spread
 from asyncfeded.experiment.paper.authors import AuthorsCell, authors_cells
 from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
 from asyncfeded.experiment.paper.record import Record
 from asyncfeded.experiment.paper.work import Laboratory
 from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.files import write_table, write_text
+from asyncfeded.report.spread import Spread, spread
 
 OURS = PAPER_RULES[0]
 TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
@@ -30,13 +28,6 @@ def find_records(plan: Plan, cells: Iterable[Cell], laboratory: Laboratory) -> R
         if records:
             found[cell] = records
     return found
-
-
-def spread(values: Iterable[float]) -> Spread:
-    """Mean and standard deviation; of one value, no deviation."""
-    known = list(values)
-    varies = len(known) > 1 and all(map(isfinite, known))
-    return Spread(fmean(known), stdev(known) if varies else 0.0)
 
 
 def mean_maximum(runs: Sequence[Record]) -> float:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from asyncfeded.experiment.paper.plan import USUAL_SUSPENSION, Plan, study_cells_of
-from asyncfeded.experiment.paper.results import Records, mean_accuracy, mean_maximum, spread
+from asyncfeded.experiment.paper.results import Records, mean_accuracy, mean_maximum
 from asyncfeded.experiment.paper.sweeps import Ranked, Sweep, target_accuracy
 from asyncfeded.report.page import Grid, Section
+from asyncfeded.report.spread import spread
 
 MOST_RANKED = 30
 
