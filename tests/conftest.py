@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups = {SHARED_FIXTURES[name] for name in SHARED_FIXTURES if name in fixtures_of(item)}
         if item.path.parent.relative_to(here).as_posix() in FOLDERS_OF_RAY:
             groups.add("one Ray")
+            item.add_marker(pytest.mark.usefixtures("_processes_of_ray_may_start_slowly"))
         for group in groups:
             item.add_marker(pytest.mark.xdist_group(group))
             item.add_marker(pytest.mark.slow)
@@ -81,6 +82,16 @@ def small_evaluation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = asyncfeded_here(*SMALL_EVALUATION, "--out", folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture
+def _processes_of_ray_may_start_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a process of Ray's may take minutes to be ready; that is no failure."""
+    from asyncfeded.cluster import actors, transport, workers
+    from scripted import LONGEST_SECONDS
+
+    for module in (actors, transport, workers):
+        monkeypatch.setattr(module, "START_SECONDS", LONGEST_SECONDS)
 
 
 @pytest.fixture(scope="session")
