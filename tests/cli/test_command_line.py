@@ -140,7 +140,7 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--out", "bad.toml"], "out 'bad.toml' cannot be written: File exists"),
     (["--out", "/proc/nowhere"], "out '/proc/nowhere' cannot be written"),
     (["--devices", "paper-synthetic", "--clients", "4"], "describes 10 clients; given 4"),
-    (["--gamma-bar", "1e300", "--kappa", "1e10"], "gamma_bar must be from 0 to 1e6"),
+    (["--gamma-bar", "1e300", "--kappa", "1e10"], "gamma_bar must be at least 0 and at most 1e+06"),
     (["surprise"], "unexpected extra argument (surprise)"),
 ]
 
@@ -231,7 +231,8 @@ def test_an_interrupt_ends_a_run_without_a_traceback_or_a_process_left(tmp_path:
 def test_finished_runs_inside_a_comparison_are_not_overwritten_either(tmp_path: Path) -> None:
     rules = ["--rule", "fedavg", "--out", str(tmp_path)]
     assert asyncfeded("compare", *QUICK, *rules).returncode == 0
-    (tmp_path / "summary.json").unlink()
+    for name in ("summary.json", "compare.csv", "compare.png"):
+        (tmp_path / name).unlink()
     again = asyncfeded("compare", *QUICK, *rules)
     assert again.returncode == 2
     assert "seed-0' holds summary.json, which this run would write" in again.stderr
