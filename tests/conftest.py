@@ -35,7 +35,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups = {SHARED_FIXTURES[name] for name in SHARED_FIXTURES if name in fixtures_of(item)}
         if item.path.parent.relative_to(here).as_posix() in FOLDERS_OF_RAY:
             groups.add("one Ray")
-            item.add_marker(pytest.mark.usefixtures("_processes_of_ray_may_start_slowly"))
         for group in groups:
             item.add_marker(pytest.mark.xdist_group(group))
             item.add_marker(pytest.mark.slow)
@@ -84,9 +83,13 @@ def small_evaluation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def _processes_of_ray_may_start_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _processes_of_ray_may_start_slowly(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a busy machine a process of Ray's may take minutes to be ready; that is no failure."""
+    if request.path.parent.name not in FOLDERS_OF_RAY:
+        return
     from asyncfeded.cluster import actors, transport, workers
     from scripted import LONGEST_SECONDS
 
