@@ -43,6 +43,7 @@ def test_what_is_given_is_noted_in_the_settings_as_python_s_own_numbers() -> Non
         ("rate", True, "rate must be a finite number above 0 and below 2; given True"),
         ("rate", 10**400, "rate must be a finite number above 0 and below 2; given a huge number"),
         ("count", 0, "count must be at least 1; given 0"),
+        ("count", 10**400, "count must be a whole number at least 1; given a huge number"),
         ("count", 1.5, "count must be a whole number at least 1; given 1.5"),
         ("mode", "left", "mode must be 'up' or 'down'; given 'left'"),
     ],

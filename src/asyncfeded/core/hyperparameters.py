@@ -30,6 +30,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.rule import AnyRule
+from asyncfeded.core.validation import LARGEST_COUNT
 
 Parameters = ParamSpec("Parameters")
 Made = TypeVar("Made", bound=AnyRule)
@@ -114,11 +115,12 @@ def hyperparameters_of(factory: Callable[..., AnyRule]) -> Mapping[str, Hyperpar
 
 
 def _number(kind: object, value: object) -> int | float | None:
-    """A number of this kind as Python's own; None if it is not one, or not finite."""
+    """A number of this kind as Python's own; None if it is not one, not finite or too large."""
     if isinstance(value, bool):
         return None
     if kind is int:
-        return int(value) if isinstance(value, Integral) else None
+        whole = int(value) if isinstance(value, Integral) else None
+        return whole if whole is not None and abs(whole) <= LARGEST_COUNT else None
     if isinstance(value, Integral):
         value = int(value)  # stays whole where it was given so
     elif isinstance(value, Real):
