@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One file of exact versions for every install; pip reads this variable, also when it builds.
 export PIP_CONSTRAINT := constraints.txt
 # A process that a hanging test took with it is not replaced: xdist would begin the same test again.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup \
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope \
 	--max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -4,9 +4,11 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 import toy
 from command_line import asyncfeded_here
@@ -22,28 +24,32 @@ SMALL_EVALUATION = (
     *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
 )
 
-SHARED_FIXTURES = {"ray_here": "one Ray", "small_evaluation": "one evaluation"}
-"""What takes long to make: all tests that use it run in one process, and are slow."""
-FOLDERS_OF_RAY = ("cluster",)
+TOGETHER = {
+    "tests/cluster/": "one Ray",
+    "tests/experiment/paper/test_report": "one evaluation",
+}
+"""Beginnings of the names of tests that share what takes long to make: they run in one process."""
+FOLDER_OF_RAY = "cluster"
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups and pytest the marks
+class _Together(LoadScopeScheduling):  # type: ignore[misc]
+    """Spreads tests over processes one by one, but for those that share something."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((TOGETHER[start] for start in TOGETHER if nodeid.startswith(start)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Together:
+    """Group tests by name: xdist's own marks of groups have no effect with this pytest."""
+    return _Together(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests together that share something, and mark them as slow."""
-    here = Path(__file__).parent
+    """Mark the tests that share something as slow."""
     for item in items:
-        groups = {SHARED_FIXTURES[name] for name in SHARED_FIXTURES if name in fixtures_of(item)}
-        if item.path.parent.relative_to(here).as_posix() in FOLDERS_OF_RAY:
-            groups.add("one Ray")
-        for group in groups:
-            item.add_marker(pytest.mark.xdist_group(group))
+        if item.nodeid.startswith(tuple(TOGETHER)):
             item.add_marker(pytest.mark.slow)
-
-
-def fixtures_of(item: pytest.Item) -> list[str]:
-    """The names of all fixtures that a test uses, also through other fixtures."""
-    names: list[str] = getattr(item, "fixturenames", [])
-    return names
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +94,7 @@ def _processes_of_ray_may_start_slowly(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine a process of Ray's may take minutes to be ready; that is no failure."""
-    if request.path.parent.name not in FOLDERS_OF_RAY:
+    if request.path.parent.name != FOLDER_OF_RAY:
         return
     from asyncfeded.cluster import actors, transport, workers
     from scripted import LONGEST_SECONDS
