@@ -16,11 +16,14 @@ from asyncfeded.core.clients import ClientRecord, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import NOTHING, VersionHistory
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step
+from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step, no_state
 from asyncfeded.core.statistics import Statistics
 from asyncfeded.core.tree import check_tree
 from asyncfeded.core.validation import LARGEST_COUNT, check_initial, content_fault
 from asyncfeded.core.vectors import Vector, all_finite, read_only
+
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+"""Calls a function without NumPy's warnings of what is not finite: the server refuses it."""
 
 
 class _Outcome(NamedTuple):
@@ -86,8 +89,13 @@ class Server:
         self._number_at_work = 0
         self._number_resting = 0
         self._number_left = 0
+        self._number_in_federation = 0
         self._state = rule.init(read_only(initial[: self._trained].copy()))
         self._state_at_round_start = self._state
+        # A rule without a state that does not read the base has no vectors to compute with; and
+        # half a microsecond counts where a small model takes twenty.
+        computes = rule.init is not no_state or rule.reads_base
+        self._on_update = quietly(rule.on_update) if computes else rule.on_update
         check_tree(rule.name, self._state)
 
     @property
@@ -127,6 +135,7 @@ class Server:
             self._number_left -= 1
         client.is_resting = False
         self._clients[client_id] = client
+        self._count_federation()
         return self._next_task(client_id, client)
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
@@ -157,6 +166,7 @@ class Server:
 
     def _let_go(self, client_id: str, client: ClientRecord) -> tuple[TrainTask, ...]:
         self._departed[client_id] = client
+        self._count_federation()
         self._give_back(client)
         step_taken, tasks = self._end_round_if_complete()
         if not step_taken:
@@ -192,7 +202,8 @@ class Server:
         if fault is None and self._repeats(client, update):
             return self._receipt(update, _Outcome(Refusal.DUPLICATE), self._task_in_hand(client))
         outcome = _Outcome(fault) if fault else self._fold_in(update, client, held_seconds)
-        self._give_back(client)
+        if client.task is not None:
+            self._give_back(client)
         if self.rule.on_round_end is None:
             return self._receipt(update, outcome, self._next_task(update.client_id, client))
         return self._wait_for_round_end(update, outcome)
@@ -218,7 +229,7 @@ class Server:
         delta_norm, distance = self._history.norm_and_distance(
             update.delta, update.version, self.version, self._trained
         )
-        statistics = self._client_statistics(update)
+        statistics = None if self._statistics is None else self._client_statistics(update)
         if not (math.isfinite(delta_norm) and (statistics is None or all_finite(statistics))):
             return _Outcome(Refusal.NOT_FINITE, lag)
         if delta_norm == 0.0:
@@ -227,21 +238,19 @@ class Server:
         for guard in self._guards:
             if (reason := guard(arrival)) is not None:
                 return _Outcome(reason, lag, delta_norm)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            decision = self.rule.on_update(self._state, arrival)
-        self._check_step(decision.step)
-        weight = self._statistics_weight(decision)
+        decision = self._on_update(self._state, arrival)
+        step = decision.step
+        self._check_step(step)
+        weight = 0.0 if statistics is None else self._statistics_weight(decision)
         # The client's version is no longer needed, so its memory can take the next one.
         del arrival
         self._give_back(client)
         for figure in decision.figures.values():
             if not math.isfinite(figure):
                 return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
-        stepped = None
-        if decision.step is not None:
-            stepped = self._stepped(decision.step)
-            if stepped is None:
-                return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        stepped = None if step is None else self._stepped(step)
+        if stepped is None and step is not None:
+            return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         if self._statistics is not None and statistics is not None:
             self._statistics.report(statistics, weight)
         if stepped is not None:
@@ -252,13 +261,10 @@ class Server:
         client.last_delta_norm = delta_norm
         return _Outcome(None, lag, delta_norm, decision.figures)
 
-    def _client_statistics(self, update: ClientUpdate) -> Vector | None:
-        """A client's own values of the elements that are not trained, if there are any."""
-        if self._statistics is None:
-            return None
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            base = self._history.statistics(update.version, self._trained)
-            return base + update.delta[self._trained :]
+    def _client_statistics(self, update: ClientUpdate) -> Vector:
+        """A client's own values of the elements that are not trained."""
+        base = self._history.statistics(update.version, self._trained)
+        return quietly(np.add)(base, update.delta[self._trained :])
 
     def _arrival(
         self,
@@ -276,35 +282,35 @@ class Server:
             trained = slice(self._trained)
             delta, base, current = delta[trained], base[trained], current[trained]
         return Arrival(
-            client_id=update.client_id,
-            delta=delta,
-            base=base,
-            current=current,
-            lag=lag,
-            num_examples=int(update.num_examples),
-            work=client.work,
-            delta_norm=delta_norm,
-            distance=distance,
-            clients_at_work=self._number_at_work,
-            clients=self._number_in_federation(),
-            steps=int(update.epochs if update.steps is None else update.steps),
-            held_seconds=held_seconds,
-            reported=update.figures,
+            update.client_id,
+            delta,
+            base,
+            current,
+            lag,
+            int(update.num_examples),
+            client.work,
+            delta_norm,
+            distance,
+            self._number_at_work,
+            self._number_in_federation,
+            int(update.epochs if update.steps is None else update.steps),
+            held_seconds,
+            update.figures,
         )
 
-    def _number_in_federation(self) -> int:
-        """How many clients take part, rest or, of a known population, have not joined yet."""
+    def _count_federation(self) -> None:
+        """Count the clients that take part, rest or, of a known population, have not joined yet."""
         known = len(self._clients) + self._number_resting
-        return (
-            known if self._population is None else max(known, self._population - self._number_left)
-        )
+        awaited = 0 if self._population is None else self._population - self._number_left
+        self._number_in_federation = max(known, awaited)
 
     def _stepped(self, step: Step) -> Vector | None:
         """x_t + scale · direction in memory for the next version; None if it is not finite."""
         buffer = self._history.empty_buffer(self._size)
-        trained = slice(self._trained)
-        start = self._history.current[trained]
-        if vectors.add_scaled(start, step.scale, step.direction, out=buffer[trained]):
+        start, out = self._history.current, buffer
+        if self._statistics is not None:
+            start, out = start[: self._trained], buffer[: self._trained]
+        if vectors.add_scaled(start, step.scale, step.direction, out=out):
             return buffer
         self._history.return_buffer(buffer)
         return None
@@ -331,8 +337,7 @@ class Server:
         """End a synchronous round once nobody is at work; the flag is False if its step failed."""
         if self.rule.on_round_end is None or self._number_at_work > 0:
             return True, ()
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            end = self.rule.on_round_end(self._state)
+        end = quietly(self.rule.on_round_end)(self._state)
         self._check_step(end.step)
         stepped = None if end.step is None else self._stepped(end.step)
         step_taken = end.step is None or stepped is not None

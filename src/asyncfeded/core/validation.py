@@ -6,7 +6,7 @@ from numbers import Real
 import numpy as np
 
 from asyncfeded.core.errors import SettingError, require
-from asyncfeded.core.messages import ClientUpdate, Refusal
+from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Refusal
 from asyncfeded.core.vectors import FLOAT32, all_finite
 
 LARGEST_COUNT = 2**53
@@ -33,14 +33,17 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     delta = update.delta
     if not isinstance(delta, np.ndarray) or delta.dtype != FLOAT32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
-    counts = [update.num_examples, update.epochs]
-    if update.steps is not None:
-        counts.append(update.steps)
-    if not (all(map(is_count, counts)) and _are_figures(update.figures)):
+    examples, epochs = update.num_examples, update.epochs
+    steps = 1 if update.steps is None else update.steps
+    if not (is_count(examples) and is_count(epochs) and is_count(steps)):
+        return Refusal.WRONG_TYPE
+    if update.figures != NO_FIGURES and not _are_figures(update.figures):
         return Refusal.WRONG_TYPE
     if delta.size != size:
         return Refusal.WRONG_LENGTH
-    if not all(1 <= count <= LARGEST_COUNT for count in counts):
+    if not 1 <= examples <= LARGEST_COUNT:
+        return Refusal.OUT_OF_RANGE
+    if not (1 <= epochs <= LARGEST_COUNT and 1 <= steps <= LARGEST_COUNT):
         return Refusal.OUT_OF_RANGE
     return None
 
