@@ -5,9 +5,9 @@ import doctest
 import numpy as np
 import pytest
 
-from asyncfeded import Decision, Rule, Server, Work, rules
+from asyncfeded import Decision, Rule, Server, Step, Work, rules
 from asyncfeded.core import rule as contract
-from asyncfeded.core.errors import RuleError
+from asyncfeded.core.errors import ClientStateError, RuleError, SettingError
 from asyncfeded.core.hyperparameters import hyperparameters_of
 from asyncfeded.core.rule import Arrival
 from asyncfeded.core.tree import check_tree
@@ -98,6 +98,46 @@ def test_a_client_that_leaves_is_told_to_the_rule_and_one_that_rests_is_not() ->
     server.leave("a")
     assert set(gone) == {"a"}
     assert server._state == 1
+    server.leave("b")  # a client that rests can leave too
+    assert set(gone) == {"a", "b"}
+    assert server._state == 2
+    with pytest.raises(ClientStateError, match="'b' does not take part"):
+        server.leave("b")
+
+
+def test_an_error_of_on_leave_leaves_the_client_where_it_was() -> None:
+    def on_update(state: None, arrival: Arrival) -> Decision[None]:
+        return Decision(state, arrival.work, Step(1.0, arrival.delta))
+
+    def on_leave(_: None, client_id: str) -> None:
+        raise KeyError(client_id)
+
+    rule = Rule("broken", Work(1), contract.no_state, on_update, on_leave=on_leave)
+    server = Server(vector(0), rule)
+    task = server.join("a")
+    with pytest.raises(KeyError):
+        server.leave("a")
+    assert server.receive(answer(task, [1])).accepted
+
+
+@pytest.mark.parametrize("scale", [10**400, "1", None])
+def test_a_scale_that_does_not_fit_a_float_is_named_and_the_client_keeps_its_task(
+    scale: object,
+) -> None:
+    def on_update(state: None, arrival: Arrival) -> Decision[None]:
+        return Decision(state, arrival.work, Step(scale, arrival.delta))  # type: ignore[arg-type]
+
+    server = Server(vector(0), Rule("broken", Work(1), contract.no_state, on_update))
+    task = server.join("a")
+    with pytest.raises(RuleError, match="rule 'broken' returned a scale that does not fit"):
+        server.receive(answer(task, [1]))
+    assert server.at_work == ("a",)
+
+
+@pytest.mark.parametrize("population", [-1, 2.5, float("nan"), "x", True])
+def test_a_population_is_a_whole_number(population: object) -> None:
+    with pytest.raises(SettingError, match="population must be a whole number, at least 0"):
+        Server(vector(0), rules.asyncfeded(), population=population)  # type: ignore[arg-type]
 
 
 def test_every_rule_of_the_registry_has_a_docstring_and_a_limit_for_every_number() -> None:

@@ -1,5 +1,6 @@
 """Hyperparameters: checked and noted by what the factory's signature says."""
 
+from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
@@ -62,3 +63,17 @@ def test_help_says_what_it_means_and_its_limits() -> None:
     assert known["rate"].help == "how far a step goes; above 0 and below 2"
     assert known["mode"].help == "which way"
     assert known["rate"].default == 1.0
+
+
+def test_a_flag_is_true_or_false_and_a_choice_is_a_text() -> None:
+    @hyperparameters
+    def flagged(flag: Annotated[bool, "a flag"] = False) -> Rule[None]:
+        return toy()
+
+    assert flagged(flag=True).settings == {"flag": True}
+    with pytest.raises(SettingError, match="flag must be true or false; given 1"):
+        flagged(flag=1)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="mode must be 'up' or 'down'; given array"):
+        toy(mode=np.array(["up"]))  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="rate must be a finite number"):
+        toy(rate=Fraction(10**400))  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """Mappings that are values."""
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -33,6 +35,15 @@ def test_keys_come_in_alphabetical_order_whatever_was_set_first() -> None:
     mapping = PersistentMap[int]().set("b", 1).set("a", 2).set("c", 3).without("b").set("b", 4)
     assert list(mapping) == ["a", "b", "c"]
     assert repr(mapping) == "PersistentMap({'a': 2, 'b': 4, 'c': 3})"
+
+
+def test_a_copy_has_the_entries_alone_and_not_the_history() -> None:
+    old = PersistentMap({"z": 0})
+    new = old
+    for number in range(5000):
+        new = new.set("a", number)
+    assert dict(copy.deepcopy(old)) == dict(pickle.loads(pickle.dumps(old))) == {"z": 0}  # noqa: S301
+    assert dict(copy.deepcopy(new)) == {"a": 4999, "z": 0}
 
 
 def test_a_missing_key_is_missing() -> None:

@@ -208,6 +208,34 @@ def test_a_mean_that_overflows_is_not_taken() -> None:
     assert receipt.next_task.version == 1
 
 
+def test_after_a_round_that_overflows_the_same_updates_are_no_duplicates() -> None:
+    server = Server(vector(0), rules.fedavg())
+    a, b = (
+        replace(answer(server.join(name), [value]), round=None)
+        for name, value in (("a", 3e38), ("b", 3e38))
+    )
+    heavy = Server(vector(3e38), rules.fedavg())
+    for name in "ab":
+        heavy.join(name)
+    assert heavy.receive(a).accepted
+    assert heavy.receive(b).reason == Refusal.STEP_NOT_FINITE
+    assert heavy.receive(a).accepted  # what a client trains again is the same to the bit
+    small = replace(b, delta=vector(-3e38))
+    assert heavy.receive(small).accepted
+    assert (heavy.version, heavy.parameters.tolist()) == (2, vector(3e38).tolist())
+
+
+def test_a_buffer_that_overflows_is_dropped_and_the_next_one_is_filled() -> None:
+    server = Server(vector(3e38), rules.fedbuff(buffer_size=2))
+    a, b = server.join("a"), server.join("b")
+    assert server.receive(answer(a, [3e38])).accepted
+    receipt = server.receive(answer(b, [1]))
+    assert receipt.reason == Refusal.STEP_NOT_FINITE
+    for name in "cd":
+        assert server.receive(answer(server.join(name), [-3e38])).accepted
+    assert (server.version, server.parameters.tolist()) == (2, [0])
+
+
 # Statistics that travel with the model but are not trained.
 
 

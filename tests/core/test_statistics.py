@@ -154,3 +154,10 @@ def test_a_rule_that_gives_an_impossible_weight_is_named(weight: float) -> None:
 def test_more_exact_elements_than_statistics_are_refused() -> None:
     with pytest.raises(SettingError, match="exact must be from 0 to 1; given 2"):
         Server(vector(0, 0), rules.asyncfeded(), trained=1, exact=2)
+
+
+@pytest.mark.parametrize("limb", [-1, 65536, 0.5, 1e30])
+def test_exact_elements_that_are_no_parts_of_integers_are_refused(limb: float) -> None:
+    server = Server(vector(0, 0), rules.asyncfeded(), trained=1, exact=1)
+    assert server.receive(answer(server.join("a"), [1, limb])).reason == Refusal.OUT_OF_RANGE
+    assert server.parameters.tolist() == [0, 0]

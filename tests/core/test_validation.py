@@ -20,6 +20,7 @@ BAD_UPDATES: list[tuple[str, Refusal, Spoil]] = [
     ("a round to come", Refusal.VERSION_NOT_HELD, lambda u: replace(u, round=99)),
     ("a round that is none", Refusal.VERSION_NOT_HELD, lambda u: replace(u, round="x")),  # type: ignore[arg-type]
     ("float64", Refusal.WRONG_TYPE, lambda u: replace(u, delta=np.ones(2))),  # type: ignore[arg-type]
+    ("masked", Refusal.WRONG_TYPE, lambda u: replace(u, delta=np.ma.masked_less(u.delta, 0))),
     ("a list", Refusal.WRONG_TYPE, lambda u: replace(u, delta=[1, 2])),  # type: ignore[arg-type]
     ("a matrix", Refusal.WRONG_TYPE, lambda u: replace(u, delta=np.ones((1, 2), np.float32))),
     ("examples as text", Refusal.WRONG_TYPE, lambda u: replace(u, num_examples="9")),  # type: ignore[arg-type]
@@ -28,6 +29,19 @@ BAD_UPDATES: list[tuple[str, Refusal, Spoil]] = [
     ("too long", Refusal.WRONG_LENGTH, lambda u: replace(u, delta=vector(1, 2, 3))),
     ("no examples", Refusal.OUT_OF_RANGE, lambda u: replace(u, num_examples=0)),
     ("no epochs", Refusal.OUT_OF_RANGE, lambda u: replace(u, epochs=0)),
+    ("huge examples", Refusal.OUT_OF_RANGE, lambda u: replace(u, num_examples=10**400)),
+    ("examples past 2^53", Refusal.OUT_OF_RANGE, lambda u: replace(u, num_examples=2**53 + 1)),
+    ("huge epochs", Refusal.OUT_OF_RANGE, lambda u: replace(u, epochs=10**400)),
+    ("no steps", Refusal.OUT_OF_RANGE, lambda u: replace(u, steps=0)),
+    ("steps as text", Refusal.WRONG_TYPE, lambda u: replace(u, steps="2")),  # type: ignore[arg-type]
+    ("figures as text", Refusal.WRONG_TYPE, lambda u: replace(u, figures="loss")),  # type: ignore[arg-type]
+    ("a figure as text", Refusal.WRONG_TYPE, lambda u: replace(u, figures={"loss": "1"})),  # type: ignore[dict-item]
+    ("a huge figure", Refusal.WRONG_TYPE, lambda u: replace(u, figures={"loss": 10**400})),
+    (
+        "very many figures",
+        Refusal.WRONG_TYPE,
+        lambda u: replace(u, figures={str(number): 1.0 for number in range(65)}),
+    ),
     ("NaN", Refusal.NOT_FINITE, lambda u: replace(u, delta=vector(np.nan, 1))),
     ("infinity", Refusal.NOT_FINITE, lambda u: replace(u, delta=vector(1, -np.inf))),
     ("zero", Refusal.ZERO_DELTA, lambda u: replace(u, delta=vector(0, -0.0))),

@@ -1,9 +1,12 @@
 """CA²FL, ACE and ACED, which remember every client's last update, worked by hand."""
 
+import gc
+
 import pytest
 
 from asyncfeded import PersistentMap, Server, rules
 from asyncfeded.core.rule import AnyRule
+from asyncfeded.rules.client_vectors import no_vectors, with_vector
 from builders import answer, vector
 
 
@@ -19,10 +22,10 @@ def test_two_buffers_of_ca2fl_worked_by_hand() -> None:
     server.receive(answer(a2, [6]))
     server.receive(answer(server.join("c"), [2]))
     assert server.parameters.tolist() == [11]
-    # d sends 0.5, b sends 8 again: S = 0.5 + 0, x = 11 + 4 + 0.25.
+    # d sends 0.5. b leaves, takes its cache along, returns and sends 8: S = 0.5 + 8,
+    # x = 11 + 4 + 8.5/2.
     server.receive(answer(server.join("d"), [0.5]))
     server.leave("b")
-    # b has left and taken its cache along: S = 0.5 + 8, x = 11 + 4 + 4.25.
     server.receive(answer(server.join("b"), [8]))
     assert server.parameters.tolist() == [19.25]
 
@@ -102,19 +105,56 @@ def test_aced_allows_as_many_versions_as_there_are_clients_by_default() -> None:
 def test_a_refused_step_leaves_no_update_in_the_caches(rule: AnyRule) -> None:
     server = Server(vector(3e38), rule)
     assert not server.receive(answer(server.join("a"), [3e38])).accepted
-    caches = [kept for kept in server._state.values() if isinstance(kept, PersistentMap)]
-    assert caches
-    assert not any(caches)
+    kept = server._state["caches" if rule.name == "ca2fl" else "updates"]
+    assert len(kept["vectors"]) == 0
+    assert kept["sum"].tolist() == [0]
 
 
-def test_the_cost_of_a_cache_does_not_grow_with_the_clients() -> None:
-    """Counted, not timed: what setting an entry touches is the same for 10 and for 1,000."""
+def test_a_cache_is_changed_without_copying_the_others() -> None:
     server = Server(vector(0), rules.ace())
     for number in range(1000):
         server.receive(answer(server.join(f"client-{number}"), [1]))
-    before = server._state["updates"]
+    before = server._state["updates"]["vectors"]
     entries = before._own_entries()
     server.receive(answer(server.join("another"), [1]))
-    assert server._state["updates"]._own_entries() is entries  # the same dict, not a copy
+    assert server._state["updates"]["vectors"]._own_entries() is entries  # the same dict
     assert "another" not in before
     assert len(before) == 1000
+
+
+@pytest.mark.parametrize("rule", [rules.ace(), rules.aced(), rules.ca2fl(buffer_size=4)])
+def test_replaced_updates_are_not_kept(rule: AnyRule) -> None:
+    gc.collect()
+    before = number_of_maps()
+    server = Server(vector(0), rule)
+    tasks = [server.join(name) for name in "ab"]
+    for turn in range(500):
+        receipt = server.receive(answer(tasks[turn % 2], [1]))
+        assert receipt.next_task is not None
+        tasks[turn % 2] = receipt.next_task
+    gc.collect()
+    assert number_of_maps() - before < 50
+
+
+def number_of_maps() -> int:
+    return sum(type(kept) is PersistentMap for kept in gc.get_objects())
+
+
+def test_a_huge_update_that_is_too_old_for_aced_leaves_the_others_sum_alone() -> None:
+    server = Server(vector(0), rules.aced(max_age=3))
+    late, task = server.join("late"), server.join("a")
+    for _ in range(6):
+        (task,) = server.receive(answer(task, [2])).tasks
+    before = server.parameters.item()
+    server.receive(answer(late, [1e30]))
+    assert server.parameters.item() == before + 2
+    server.receive(answer(task, [2]))
+    assert server.parameters.item() == before + 4
+
+
+def test_the_rounding_error_of_a_huge_update_does_not_outlive_it() -> None:
+    # 8 + 1e30 − 1e30 is 0 in float64: after as many changes as there are clients it is 8 again.
+    kept = with_vector(no_vectors(1), "a", vector(8))
+    for value in (1e30, 1, 1, 1):
+        kept = with_vector(kept, "z", vector(value))
+    assert kept["sum"].tolist() == [9]

@@ -84,7 +84,9 @@ def test_a_rule_mutates_nothing_it_is_given(
     norms = norm_and_distance(delta, current, base)
     arrived = Arrival("a", delta, base, current, lag, 5, Work(10), *norms, clients=3, steps=4)
     state = rule.init(current)
+    shown = repr(state)
     first = rule.on_update(state, arrived)
+    assert repr(state) == shown
     again = rule.on_update(state, arrived)
     for given_array, copy in zip((delta, base, current), copies, strict=True):
         assert np.array_equal(given_array, copy)
@@ -103,6 +105,13 @@ def test_an_old_state_can_be_used_again_after_a_newer_one_was_made(name: str) ->
         return Arrival("a", vector(delta), vector(0), vector(0), 0, 1, Work(10), abs(delta), 0.0)
 
     one = rule.on_update(rule.init(vector(0)), arrived(1)).state
+    shown = repr(one)
+    later = rule.on_update(one, arrived(3)).state
+    if rule.on_leave is not None:
+        rule.on_leave(later, "a")
+        rule.on_leave(one, "a")
+        rule.on_leave(one, "a stranger")
+    assert repr(one) == shown
     repeated = [rule.on_update(one, arrived(2)) for _ in range(2)]
     assert repr(repeated[0]) == repr(repeated[1])
 
@@ -140,6 +149,25 @@ def test_a_client_that_leaves_and_returns_is_served_again(name: str) -> None:
     assert server.receive(answer(again, [1, 2])).accepted
     assert np.isfinite(server.parameters).all()
     assert server.receive(answer(b, [1, 2])).reason == Refusal.UNKNOWN_CLIENT
+
+
+@every_rule
+def test_a_rule_recovers_from_updates_as_large_as_a_float32_holds(name: str) -> None:
+    """One client sends 3e38 twenty times; then honest updates move the model again."""
+    server = Server(vector(0, 0), EVERY_RULE[name])
+    hostile = server.join("hostile")
+    for _ in range(20):
+        (hostile,) = server.receive(answer(hostile, [3e38, 1])).tasks
+    server.leave("hostile")
+    task = server.join("honest")
+    before = server.parameters[1].item()
+    accepted = 0
+    for _ in range(60):
+        receipt = server.receive(answer(task, [1, 1]))
+        accepted += receipt.accepted
+        (task,) = receipt.tasks
+    assert accepted >= 40
+    assert server.parameters[1].item() > before
 
 
 @every_rule

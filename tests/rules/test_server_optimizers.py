@@ -1,5 +1,6 @@
 """Server optimizers on FedAvg's and FedBuff's mean, against numbers worked by hand."""
 
+import numpy as np
 import pytest
 
 from asyncfeded import Server, rules
@@ -90,6 +91,32 @@ def test_an_optimizer_after_fedbuff_gets_the_buffer_s_mean(
     expected = first.scale * first.direction.item() + second.scale * second.direction.item()
     assert server.version == 3
     assert server.parameters.item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", [rules.fedadam(beta2=0.5), rules.fedbuff_adam(1, beta2=0.5)])
+def test_the_square_of_a_huge_update_does_not_stop_an_element_for_ever(rule: AnyRule) -> None:
+    # 1e21² is more than a float32 holds: an infinite v would make every later step 0.
+    server = Server(vector(0), rule)
+    (task,) = server.receive(answer(server.join("a"), [1e21])).tasks
+    for _ in range(200):
+        (task,) = server.receive(answer(task, [1])).tasks
+    before = server.parameters.item()
+    server.receive(answer(task, [1]))
+    assert server.parameters.item() > before
+
+
+@pytest.mark.parametrize("name", ["fedadagrad", "fedyogi", "fedbuff-yogi", "fadas"])
+def test_second_moments_stay_finite_whatever_arrives(name: str) -> None:
+    server = Server(vector(0), rules.REGISTRY[name]())
+    task = server.join("a")
+    for _ in range(20):
+        (task,) = server.receive(answer(task, [3e38])).tasks
+    assert np.isfinite(server._state.get("optimizer", server._state)["v"]).all()
+
+
+def test_the_learning_rate_in_a_receipt_is_the_optimizer_s() -> None:
+    server = Server(vector(0), rules.fedbuff_adam(buffer_size=2, server_lr=0.001))
+    assert server.receive(answer(server.join("a"), [1])).learning_rate == 0.0005
 
 
 def test_the_optimizer_s_moments_survive_a_buffer_that_is_not_full() -> None:

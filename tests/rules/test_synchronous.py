@@ -1,8 +1,9 @@
 """FedAvg and FedProx against rounds worked by hand."""
 
+import numpy as np
 import pytest
 
-from asyncfeded import Server, rules
+from asyncfeded import Refusal, Server, rules
 from asyncfeded.core.errors import SettingError
 from builders import answer, vector
 
@@ -30,6 +31,27 @@ def test_every_client_weighs_by_its_examples_and_nothing_is_divided_by_their_num
     for task in tasks:
         server.receive(answer(task, [6], num_examples=5))
     assert server.parameters.tolist() == [6]
+
+
+def test_huge_numbers_of_examples_leave_the_server_alive() -> None:
+    server = Server(vector(0), rules.fedavg())
+    a, b = server.join("a"), server.join("b")
+    assert server.receive(answer(a, [6], num_examples=10**308)).reason == Refusal.OUT_OF_RANGE
+    last = server.receive(answer(b, [4], num_examples=2**53))
+    assert last.accepted
+    assert server.parameters.tolist() == [4]
+    for task in last.tasks:
+        assert server.receive(answer(task, [1], num_examples=2**53)).accepted
+    assert server.parameters.tolist() == [5]
+
+
+def test_numpy_s_small_integers_do_not_overflow_in_the_weights() -> None:
+    server = Server(vector(0), rules.fedavg())
+    a, b = server.join("a"), server.join("b")
+    for task in (a, b):
+        update = answer(task, [1], num_examples=np.int8(100))  # type: ignore[arg-type]
+        assert server.receive(update).accepted
+    assert server.parameters.tolist() == [1]
 
 
 def test_fedprox_sends_its_proximal_term_to_the_clients_and_averages_like_fedavg() -> None:

@@ -62,9 +62,13 @@ class Hyperparameter:
         if value is None and type(None) in kinds:
             return None
         kind = next((kind for kind in kinds if kind is not type(None)), self.type)
+        if kind is bool:
+            if isinstance(value, bool):
+                return value
+            raise self._error("true or false", value)
         if get_origin(kind) is Literal:
             choices = get_args(kind)
-            if value in choices:
+            if isinstance(value, str) and value in choices:
                 return value
             raise self._error(" or ".join(map(repr, choices)), value)
         number = _number(kind, value)
@@ -121,16 +125,13 @@ def _number(kind: object, value: object) -> int | float | None:
     if kind is int:
         whole = int(value) if isinstance(value, Integral) else None
         return whole if whole is not None and abs(whole) <= LARGEST_COUNT else None
-    if isinstance(value, Integral):
-        value = int(value)  # stays whole where it was given so
-    elif isinstance(value, Real):
-        value = float(value)
-    else:
+    if not isinstance(value, Real):
         return None
     try:
-        return value if math.isfinite(value) else None
+        number = float(value)
     except OverflowError:  # a whole number that no float reaches
         return None
+    return number if math.isfinite(number) else None
 
 
 def _holds(limit: Limit, number: Any) -> bool:

@@ -43,6 +43,9 @@ class PersistentMap(Mapping[str, Value]):
     def __len__(self) -> int:
         return len(self._own_entries())
 
+    def __reduce__(self) -> tuple[type["PersistentMap[Value]"], tuple[dict[str, Value]]]:
+        return PersistentMap, (dict(self),)
+
     def __repr__(self) -> str:
         return f"PersistentMap({dict(self)!r})"
 

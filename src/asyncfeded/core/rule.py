@@ -15,7 +15,8 @@ that has reported wait, calls it once when all clients have reported or left, an
 the new version. Without it a client is sent on at once.
 
 `on_leave(state, client_id)`, where there is one, is told that a client leaves the federation, and
-returns the next state. A client that only rests has not left.
+returns the next state. A client that only rests has not left. The state may know nothing of the
+client, and the call may be made for more than one state.
 
 This is a whole rule, server momentum v ← β·v + Δ, x ← x + v:
 
@@ -47,8 +48,10 @@ Who owns what:
 - The vectors of an arrival can be read while `on_update` runs, and no longer: copy what you keep.
 - The state is a tree of arrays, numbers, texts, None and mappings from texts to these, so that it
   can be saved and restored. The server holds the newest state. A state that was returned is never
-  changed: make new arrays. An update whose step is not finite is refused, and then the server goes
-  on with the state before it; a round whose step is not finite, with the state before the round.
+  changed: make new arrays. A step that is not finite is not taken: the update or the round that
+  brought it is refused, and the server goes on with the state after the last step that was taken.
+  What was kept since then is dropped, as any of it may have spoiled the step. If the next step is
+  not finite either, `init` makes a new state.
 - For one vector per client, keep them in a `PersistentMap`: setting an entry takes the same time
   for any number of clients, and the old state stays as it was.
 

@@ -19,7 +19,14 @@ from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal,
 from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step, no_state
 from asyncfeded.core.statistics import Statistics
 from asyncfeded.core.tree import check_tree
-from asyncfeded.core.validation import LARGEST_COUNT, check_initial, content_fault
+from asyncfeded.core.validation import (
+    LARGEST_COUNT,
+    are_limbs,
+    check_initial,
+    content_fault,
+    fits_a_float,
+    is_count,
+)
 from asyncfeded.core.vectors import Vector, all_finite, read_only
 
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -45,8 +52,8 @@ class Server:
     `trained` is the number of leading elements that an optimizer trains (default: all). The
     rest are statistics: rules do not see them, and a step moves them towards the clients' own
     values and not past them. The last `exact` of them are not averaged but taken from the client
-    that reported last: integers and flags. `population` is the number of clients in the federation,
-    if more belong to it than those that have joined.
+    that reported last: whole numbers from 0 to 65,535, the parts of integers. `population` is the
+    number of clients in the federation, if more belong to it than those that have joined.
     """
 
     def __init__(
@@ -72,6 +79,9 @@ class Server:
         require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
         untrained = self._size - self._trained
         require(0 <= exact <= untrained, "exact", f"from 0 to {untrained}", exact)
+        self._exact = exact
+        known = population is None or (is_count(population) and population >= 0)
+        require(known, "population", "a whole number, at least 0", population)
         self._statistics = Statistics(untrained, exact) if untrained else None
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
@@ -90,8 +100,7 @@ class Server:
         self._number_resting = 0
         self._number_left = 0
         self._number_in_federation = 0
-        self._state = rule.init(read_only(initial[: self._trained].copy()))
-        self._state_at_round_start = self._state
+        self._begin_anew()
         # A rule without a state that does not read the base has no vectors to compute with; and
         # half a microsecond counts where a small model takes twenty.
         computes = rule.init is not no_state or rule.reads_base
@@ -140,15 +149,23 @@ class Server:
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
         """Let a client go; returns the tasks of those who waited only for it."""
-        client = self._clients.pop(client_id, None)
-        if client is None:
+        client = self._clients.get(client_id)
+        resting = self._departed.get(client_id)
+        if client is None and (resting is None or not resting.is_resting):
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
-        self._number_left += 1
         if self.rule.on_leave is not None:
-            self._state = self.rule.on_leave(self._state, client_id)
-            before = self._state_at_round_start
-            self._state_at_round_start = self.rule.on_leave(before, client_id)
-        return self._let_go(client_id, client)
+            after = self.rule.on_leave(self._state, client_id)
+            self._state_at_last_step = self.rule.on_leave(self._state_at_last_step, client_id)
+            self._state = after
+        self._number_left += 1
+        if client is not None:
+            del self._clients[client_id]
+            return self._let_go(client_id, client)
+        assert resting is not None
+        resting.is_resting = False
+        self._number_resting -= 1
+        self._count_federation()
+        return ()
 
     def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
         """Take back a task that was not sent: its client rests as if it had not been given."""
@@ -232,6 +249,8 @@ class Server:
         statistics = None if self._statistics is None else self._client_statistics(update)
         if not (math.isfinite(delta_norm) and (statistics is None or all_finite(statistics))):
             return _Outcome(Refusal.NOT_FINITE, lag)
+        if self._exact and statistics is not None and not are_limbs(statistics[-self._exact :]):
+            return _Outcome(Refusal.OUT_OF_RANGE, lag)
         if delta_norm == 0.0:
             return _Outcome(Refusal.ZERO_DELTA, lag, delta_norm)
         arrival = self._arrival(update, client, lag, delta_norm, distance, held_seconds)
@@ -242,20 +261,22 @@ class Server:
         step = decision.step
         self._check_step(step)
         weight = 0.0 if statistics is None else self._statistics_weight(decision)
-        # The client's version is no longer needed, so its memory can take the next one.
-        del arrival
-        self._give_back(client)
         for figure in decision.figures.values():
             if not math.isfinite(figure):
                 return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        # The client's version is no longer needed, so its memory can take the next one.
+        del arrival
+        self._give_back(client)
         stepped = None if step is None else self._stepped(step)
         if stepped is None and step is not None:
+            self._go_back_to_last_step()
             return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         if self._statistics is not None and statistics is not None:
             self._statistics.report(statistics, weight)
+        self._state = decision.state
         if stepped is not None:
             self._publish(stepped)
-        self._state = decision.state
+            self._state_at_last_step = decision.state
         client.work = decision.work
         client.last_taken = update.version
         client.last_delta_norm = delta_norm
@@ -310,7 +331,7 @@ class Server:
         start, out = self._history.current, buffer
         if self._statistics is not None:
             start, out = start[: self._trained], buffer[: self._trained]
-        if vectors.add_scaled(start, step.scale, step.direction, out=out):
+        if vectors.add_scaled(start, float(step.scale), step.direction, out=out):
             return buffer
         self._history.return_buffer(buffer)
         return None
@@ -323,6 +344,7 @@ class Server:
         self._history.store(self.version + 1, buffer, self._trained)
         self._history.release(self.version)
         self.version += 1
+        self._failed_steps = 0
 
     def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
         """Answer under a synchronous rule; the last update of a round ends it."""
@@ -342,17 +364,42 @@ class Server:
         stepped = None if end.step is None else self._stepped(end.step)
         step_taken = end.step is None or stepped is not None
         if step_taken:
-            self._state_at_round_start = end.state
-        elif self._statistics is not None:
-            self._statistics.forget()
-        self._state = self._state_at_round_start
+            self._state = self._state_at_last_step = end.state
+        else:
+            self._go_back_to_last_step()
         if stepped is not None:
             self._publish(stepped)
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
 
+    def _begin_anew(self) -> None:
+        """Let the rule make a state from the model as it is."""
+        self._state: Any = self.rule.init(read_only(self.parameters[: self._trained].copy()))
+        self._state_at_last_step: Any = self._state
+        self._failed_steps = 0
+
+    def _go_back_to_last_step(self) -> None:
+        """Drop what was kept for a step that is not finite: it would spoil every later step too.
+
+        What was dropped may be sent again, also by clients that do not name their round.
+        """
+        self._failed_steps += 1
+        if self._failed_steps == 1:
+            self._state = self._state_at_last_step
+        else:  # that state itself is spoilt: a momentum too large to add, say
+            self._begin_anew()
+        if self._statistics is not None:
+            self._statistics.forget()
+        for client in self._clients.values():
+            if client.last_taken == self.version:
+                client.last_taken = None
+
     def _check_step(self, step: Step | None) -> None:
-        if step is not None and step.direction.shape != (self._trained,):
+        if step is None:
+            return
+        if type(step.scale) is not float and not fits_a_float(step.scale):
+            raise RuleError(f"rule {self.rule.name!r} returned a scale that does not fit a float")
+        if step.direction.shape != (self._trained,):
             raise RuleError(
                 f"rule {self.rule.name!r} returned a direction of shape {step.direction.shape}; "
                 f"the model has {self._trained} elements that are trained"

@@ -6,8 +6,8 @@ that the clients of a step have, with the weights w_i that the rule gave their u
     s ← s + Σ w_i · (v_i − s) / max(1, Σ w_i)
 
 This is a mean of s and the v_i whatever the weights are, so a statistic never leaves the range of
-the values that clients reported: a variance stays positive under every rule. An update that a rule
-keeps for later counts when the rule takes its next step.
+the values that clients reported: no rule can make a variance negative. A client reports x_base + Δ,
+added up in float32. An update that a rule keeps for later counts when the rule takes its next step.
 
 Elements that must stay exact (integers and flags) cannot be averaged: the last client's are taken.
 """

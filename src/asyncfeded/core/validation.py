@@ -7,10 +7,11 @@ import numpy as np
 
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Refusal
-from asyncfeded.core.vectors import FLOAT32, all_finite
+from asyncfeded.core.vectors import FLOAT32, Vector, all_finite
 
 LARGEST_COUNT = 2**53
 """Every whole number up to this one is exact as a float64."""
+LARGEST_LIMB = 2**16 - 1
 MOST_FIGURES = 64
 """How many figures a client may report."""
 
@@ -31,7 +32,8 @@ def check_initial(initial: object) -> None:
 def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
     """Why an update does not fit a model of `size` elements, if so."""
     delta = update.delta
-    if not isinstance(delta, np.ndarray) or delta.dtype != FLOAT32 or delta.ndim != 1:
+    # No subclass: a masked array, say, would spread to all that is computed from it.
+    if type(delta) is not np.ndarray or delta.dtype != FLOAT32 or delta.ndim != 1:
         return Refusal.WRONG_TYPE
     examples, epochs = update.num_examples, update.epochs
     steps = 1 if update.steps is None else update.steps
@@ -52,7 +54,21 @@ def _are_figures(figures: object) -> bool:
     """Whether a client's figures are a few numbers by name."""
     if not isinstance(figures, Mapping) or len(figures) > MOST_FIGURES:
         return False
-    return all(isinstance(k, str) and isinstance(v, Real) for k, v in figures.items())
+    return all(isinstance(name, str) and fits_a_float(v) for name, v in figures.items())
+
+
+def fits_a_float(value: object) -> bool:
+    """Whether a value is a number that a float can hold, infinite or NaN perhaps."""
+    try:
+        return isinstance(value, Real) and isinstance(float(value), float)
+    except (OverflowError, ValueError, TypeError):
+        return False
+
+
+def are_limbs(elements: Vector) -> bool:
+    """Whether all elements are whole numbers from 0 to 65,535, the parts of integers."""
+    whole = (elements >= 0) & (elements <= LARGEST_LIMB) & (elements == np.floor(elements))
+    return bool(whole.all())
 
 
 def is_count(value: object) -> bool:

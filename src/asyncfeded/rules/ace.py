@@ -7,34 +7,38 @@ Federated Learning, 2025, arXiv:2511.19066. On every arrival:
     u_i ← Δ_i,      x ← x + η · (1/|A|) · Σ_{j ∈ A} u_j
 
 ACE: A is all clients that have been heard, so that early steps are as long as later ones. ACED:
-A is those of them whose update was trained from one of the last τ_algo versions. A client that
-leaves takes its update with it.
+A is those of them whose update is at most τ_algo versions old, counted from the version that it
+was trained from. A client that leaves takes its update with it.
 """
 
 from typing import Annotated, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.persistent import PersistentMap
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
 from asyncfeded.core.vectors import Vector
+from asyncfeded.rules.client_vectors import (
+    ClientVectors,
+    no_vectors,
+    with_vector,
+    without_vector,
+)
 
 ServerRate = Annotated[float, Gt(0), "η, the server's learning rate"]
 
 
 class Updates(TypedDict):
-    """The active updates u_j, their sum, and when each expires.
+    """The updates u_j of the active clients, and the version that each was trained from.
 
-    `base_of` is the step that a client's update was trained from and `clients_of` the clients of
-    such a step. `steps` counts the server's steps; bases before `oldest` have expired.
+    Versions are counted by the rule's own steps. `clients_of` has the clients by version; those of
+    versions before `oldest` have expired.
     """
 
-    updates: PersistentMap[Vector]
-    sum: npt.NDArray[np.float64]
-    base_of: PersistentMap[int]
+    updates: ClientVectors
+    version_of: PersistentMap[int]
     clients_of: PersistentMap[PersistentMap[bool]]
     steps: int
     oldest: int
@@ -65,35 +69,27 @@ def _mean_of_latest(
 
     def init(parameters: Vector) -> Updates:
         return {
-            "updates": PersistentMap(),
-            "sum": np.zeros(parameters.size),
-            "base_of": PersistentMap(),
+            "updates": no_vectors(parameters.size),
+            "version_of": PersistentMap(),
             "clients_of": PersistentMap(),
             "steps": 0,
             "oldest": 0,
         }
 
     def on_update(state: Updates, arrival: Arrival) -> Decision[Updates]:
-        base = state["steps"] - arrival.lag
+        version = state["steps"] - arrival.lag
         state = _without(state, arrival.client_id)
-        clients = state["clients_of"].get(str(base), PersistentMap[bool]())
-        state = {
-            "updates": state["updates"].set(arrival.client_id, arrival.delta.copy()),
-            "sum": state["sum"] + arrival.delta,
-            "base_of": state["base_of"].set(arrival.client_id, base),
-            "clients_of": state["clients_of"].set(str(base), clients.set(arrival.client_id, True)),
-            "steps": state["steps"] + 1,
-            "oldest": min(state["oldest"], base),
-        }
         if expires:
-            newest = state["steps"] - 1
-            state = _expired(state, newest - (arrival.clients if max_age is None else max_age))
-        active = len(state["updates"])
-        if active == 0:  # the arriving update itself is too old
+            allowed = arrival.clients if max_age is None else max_age
+            state = _expired(state, oldest=state["steps"] - allowed)
+        if not expires or version >= state["oldest"]:
+            state = _with(state, arrival, version)
+        active = len(state["updates"]["vectors"])
+        if active == 0:
             return Decision(state, work, figures={"active": 0}, weight=0.0)
-        mean = (state["sum"] / active).astype(np.float32)
+        mean = (state["updates"]["sum"] / active).astype(np.float32)
         return Decision(
-            state,
+            {**state, "steps": state["steps"] + 1},
             work,
             Step(server_lr, mean),
             {"learning_rate": server_lr / active, "active": active},
@@ -103,26 +99,36 @@ def _mean_of_latest(
     return Rule(name, work, init, on_update, on_leave=_without, reads_base=False)
 
 
-def _without(state: Updates, client_id: str) -> Updates:
-    """Take a client's update out of the mean."""
-    update = state["updates"].get(client_id)
-    if update is None:
-        return state
-    base = str(state["base_of"][client_id])
-    others = state["clients_of"][base].without(client_id)
-    clients_of = state["clients_of"]
+def _with(state: Updates, arrival: Arrival, version: int) -> Updates:
+    """Put an update into the mean."""
+    client_id, key = arrival.client_id, str(version)
+    others = state["clients_of"].get(key, PersistentMap[bool]())
     return {
         **state,
-        "updates": state["updates"].without(client_id),
-        "sum": state["sum"] - update,
-        "base_of": state["base_of"].without(client_id),
-        "clients_of": clients_of.set(base, others) if others else clients_of.without(base),
+        "updates": with_vector(state["updates"], client_id, arrival.delta),
+        "version_of": state["version_of"].set(client_id, version),
+        "clients_of": state["clients_of"].set(key, others.set(client_id, True)),
+    }
+
+
+def _without(state: Updates, client_id: str) -> Updates:
+    """Take a client's update out of the mean, if there is one."""
+    version = state["version_of"].get(client_id)
+    if version is None:
+        return state
+    key, clients_of = str(version), state["clients_of"]
+    others = clients_of[key].without(client_id)
+    return {
+        **state,
+        "updates": without_vector(state["updates"], client_id),
+        "version_of": state["version_of"].without(client_id),
+        "clients_of": clients_of.set(key, others) if others else clients_of.without(key),
     }
 
 
 def _expired(state: Updates, oldest: int) -> Updates:
-    """Take out the updates that were trained from a step before `oldest`."""
-    for base in range(state["oldest"], oldest):
-        for client_id in list(state["clients_of"].get(str(base), ())):
+    """Take out the updates that were trained from a version before `oldest`."""
+    for version in range(state["oldest"], oldest):
+        for client_id in state["clients_of"].get(str(version), ()):
             state = _without(state, client_id)
     return {**state, "oldest": max(state["oldest"], oldest)}

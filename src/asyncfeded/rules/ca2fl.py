@@ -8,28 +8,31 @@ last update h_i of every client, 0 at first. For every arrival, and for every M 
     x ← x + η · (h̄ + S / M),      then  h̄ ← (1/n) · Σ h_i  and  S ← 0
 
 h̄ is the mean cache before this buffer. A client that arrives twice in a buffer is calibrated
-against its own first update. n is the number of clients in the federation.
+against its own first update. n is the number of clients in the federation. The cache of a client
+that leaves goes with it, and is missing from the next h̄.
 """
 
 from typing import Annotated, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
-from asyncfeded.core.persistent import PersistentMap
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
 from asyncfeded.core.vectors import Vector
-
-Vector64 = npt.NDArray[np.float64]
+from asyncfeded.rules.client_vectors import (
+    ClientVectors,
+    Vector64,
+    no_vectors,
+    with_vector,
+    without_vector,
+)
 
 
 class Caches(TypedDict):
-    """The caches h_i with their sum, h̄ before this buffer, S, and how many updates are in S."""
+    """The caches h_i, h̄ before this buffer, S, and how many updates are in S."""
 
-    caches: PersistentMap[Vector]
-    sum_of_caches: Vector64
+    caches: ClientVectors
     mean_before: Vector64
     calibrated_sum: Vector64
     count: int
@@ -47,30 +50,34 @@ def ca2fl(
     def init(parameters: Vector) -> Caches:
         zeros = np.zeros(parameters.size)
         return {
-            "caches": PersistentMap(),
-            "sum_of_caches": zeros,
+            "caches": no_vectors(parameters.size),
             "mean_before": zeros,
             "calibrated_sum": zeros,
             "count": 0,
         }
 
     def on_update(state: Caches, arrival: Arrival) -> Decision[Caches]:
-        change = arrival.delta.astype(np.float64)
-        if arrival.client_id in state["caches"]:
-            change -= state["caches"][arrival.client_id]
+        calibrated_sum = state["calibrated_sum"] + arrival.delta
+        cache = state["caches"]["vectors"].get(arrival.client_id)
+        if cache is not None:
+            calibrated_sum -= cache
+        caches = with_vector(state["caches"], arrival.client_id, arrival.delta)
+        count = state["count"] + 1
+        if count < buffer_size:
+            kept: Caches = {
+                "caches": caches,
+                "mean_before": state["mean_before"],
+                "calibrated_sum": calibrated_sum,
+                "count": count,
+            }
+            return Decision(kept, work, weight=1 / buffer_size)
+        direction = state["mean_before"] + calibrated_sum / buffer_size
         after: Caches = {
-            "caches": state["caches"].set(arrival.client_id, arrival.delta.copy()),
-            "sum_of_caches": state["sum_of_caches"] + change,
-            "mean_before": state["mean_before"],
-            "calibrated_sum": state["calibrated_sum"] + change,
-            "count": state["count"] + 1,
+            "caches": caches,
+            "mean_before": caches["sum"] / arrival.clients,
+            "calibrated_sum": np.zeros(direction.size),
+            "count": 0,
         }
-        if after["count"] < buffer_size:
-            return Decision(after, work, weight=1 / buffer_size)
-        direction = after["mean_before"] + after["calibrated_sum"] / buffer_size
-        after["mean_before"] = after["sum_of_caches"] / arrival.clients
-        after["calibrated_sum"] = np.zeros(direction.size)
-        after["count"] = 0
         return Decision(
             after,
             work,
@@ -80,13 +87,6 @@ def ca2fl(
         )
 
     def on_leave(state: Caches, client_id: str) -> Caches:
-        cache = state["caches"].get(client_id)
-        if cache is None:
-            return state
-        return {
-            **state,
-            "caches": state["caches"].without(client_id),
-            "sum_of_caches": state["sum_of_caches"] - cache,
-        }
+        return {**state, "caches": without_vector(state["caches"], client_id)}
 
     return Rule("ca2fl", work, init, on_update, on_leave=on_leave, reads_base=False)

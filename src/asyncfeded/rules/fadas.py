@@ -16,7 +16,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
@@ -26,18 +26,20 @@ BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
 Rate = Annotated[float, Gt(0), "η, the server's learning rate"]
 Beta1 = Annotated[float, Ge(0), Lt(1), "β₁, how much of the first moment is kept"]
 Beta2 = Annotated[float, Ge(0), Lt(1), "β₂, how much of the second moment is kept"]
-Epsilon = Annotated[float, Gt(0), "ε, added to the root of the second moment"]
+Epsilon = Annotated[float, Gt(0), Le(1e6), "ε, added to the root of the second moment"]
+
+Vector64 = npt.NDArray[np.float64]
 
 
 class Moments(TypedDict):
     """The buffer (sum, count and largest lag of its updates) and the moments m, v and v̂."""
 
-    sum: npt.NDArray[np.float64]
+    sum: Vector64
     count: int
     largest_lag: int
     m: Vector
-    v: Vector
-    v_max: Vector
+    v: Vector64
+    v_max: Vector64
 
 
 @hyperparameters
@@ -82,9 +84,8 @@ def _amsgrad(
     work = Work(initial_epochs)
 
     def init(parameters: Vector) -> Moments:
-        zeros = np.zeros_like(parameters)
-        empty = np.zeros(parameters.size)
-        return {"sum": empty, "count": 0, "largest_lag": 0, "m": zeros, "v": zeros, "v_max": zeros}
+        m, zeros = np.zeros_like(parameters), np.zeros(parameters.size)
+        return {"sum": zeros, "count": 0, "largest_lag": 0, "m": m, "v": zeros, "v_max": zeros}
 
     def on_update(state: Moments, arrival: Arrival) -> Decision[Moments]:
         total = state["sum"] + arrival.delta
@@ -95,9 +96,10 @@ def _amsgrad(
             return Decision(kept, work, weight=1 / buffer_size)
         mean = (total / buffer_size).astype(np.float32)
         m = beta1 * state["m"] + (1.0 - beta1) * mean
-        v = beta2 * state["v"] + (1.0 - beta2) * mean * mean
+        # In float64, whose range holds the square of every float32.
+        v = beta2 * state["v"] + (1.0 - beta2) * np.square(mean, dtype=np.float64)
         v_max = np.maximum(state["v_max"], v)
-        direction = np.divide(m, np.sqrt(v_max) + np.float32(epsilon), dtype=np.float32)
+        direction = (m / (np.sqrt(v_max) + epsilon)).astype(np.float32)
         learning_rate = server_lr
         if max_lag is not None and largest_lag > max_lag:
             learning_rate = server_lr / largest_lag

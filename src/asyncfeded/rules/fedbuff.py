@@ -62,7 +62,8 @@ def buffering(
     def on_update(buffer: Buffer, arrival: Arrival) -> Decision[Buffer]:
         weight = (1.0 + arrival.lag) ** -staleness_exponent
         taken_over = optimizer.takes_over * weight / buffer_size
-        figures = {"weight": weight, "learning_rate": taken_over}
+        learning_rate = optimizer.learning_rate * weight / buffer_size
+        figures = {"weight": weight, "learning_rate": learning_rate}
         total = arrival.delta.astype(np.float64) * weight
         total += buffer["weighted_sum"]
         count, optimizer_state = buffer["count"] + 1, buffer["optimizer"]

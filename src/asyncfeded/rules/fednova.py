@@ -17,7 +17,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Le
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
@@ -35,7 +35,7 @@ class NormalizedRound(TypedDict):
 @hyperparameters
 def fednova(
     client_momentum: Annotated[
-        float, Ge(0), Lt(1), "ρ, the momentum that clients train with"
+        float, Ge(0), Le(0.99), "ρ, the momentum that clients train with"
     ] = 0.5,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[NormalizedRound]:

@@ -7,7 +7,7 @@ FedBuff's buffer do not wait.
 
 from typing import Annotated, Any
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.rule import Rule
@@ -19,7 +19,7 @@ Rate = Annotated[float, Gt(0), "η, the server's learning rate"]
 Beta = Annotated[float, Ge(0), Lt(1), "β, how much of the server's momentum is kept"]
 Beta1 = Annotated[float, Ge(0), Lt(1), "β₁, how much of the first moment is kept"]
 Beta2 = Annotated[float, Ge(0), Lt(1), "β₂, how much of the second moment is kept"]
-Adaptivity = Annotated[float, Gt(0), "τ, which bounds how far the server's step adapts"]
+Adaptivity = Annotated[float, Gt(0), Le(1e6), "τ, which bounds how far the server's step adapts"]
 
 
 @hyperparameters

@@ -21,24 +21,34 @@ A rule that makes one mean of several updates takes an optimizer as an argument.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from asyncfeded.core.rule import Step, no_state
 from asyncfeded.core.vectors import Vector
 
-SecondMoment = Callable[[Vector, Vector], Vector]
-"""The next v from v and Δ̄²."""
+Vector64 = npt.NDArray[np.float64]
+SecondMoment = Callable[[Vector64, Vector64], Vector64]
+"""The next v from v and Δ̄². In float64, whose range holds the square of every float32."""
+
+
+class Moments(TypedDict):
+    """The first and the second moment of the mean updates."""
+
+    m: Vector
+    v: Vector64
 
 
 class ServerOptimizer(NamedTuple):
     """`init` makes the first state; `step` makes the next state and a step of a mean update.
 
-    `takes_over` is the share of the mean update that one step takes over: clients' statistics count
-    as much. Where a step does not lie on the way to the clients' mean, it is 1.
+    `takes_over` is the share of the mean update that one step of FedBuff takes over: the statistics
+    of its clients count as much. Where a step does not lie on the way to the mean, it is 1.
     """
 
+    learning_rate: float
     init: Callable[[Vector], Any]
     step: Callable[[Any, Vector], tuple[Any, Step]]
     takes_over: float = 1.0
@@ -47,7 +57,10 @@ class ServerOptimizer(NamedTuple):
 def plain(learning_rate: float = 1.0) -> ServerOptimizer:
     """Add the mean: x ← x + η · Δ̄."""
     return ServerOptimizer(
-        no_state, lambda _, mean: (None, Step(learning_rate, mean)), learning_rate
+        learning_rate,
+        no_state,
+        lambda _, mean: (None, Step(learning_rate, mean)),
+        takes_over=min(1.0, learning_rate),
     )
 
 
@@ -58,7 +71,7 @@ def momentum(learning_rate: float, beta: float) -> ServerOptimizer:
         moment = beta * before + mean
         return moment, Step(learning_rate, moment)
 
-    return ServerOptimizer(np.zeros_like, step)
+    return ServerOptimizer(learning_rate, np.zeros_like, step)
 
 
 def adagrad(learning_rate: float, beta1: float, adaptivity: float) -> ServerOptimizer:
@@ -86,13 +99,13 @@ def yogi(learning_rate: float, beta1: float, beta2: float, adaptivity: float) ->
 def _adaptive(
     learning_rate: float, beta1: float, adaptivity: float, second_moment: SecondMoment
 ) -> ServerOptimizer:
-    def init(parameters: Vector) -> dict[str, Vector]:
-        return {"m": np.zeros_like(parameters), "v": np.full_like(parameters, adaptivity**2)}
+    def init(parameters: Vector) -> Moments:
+        return {"m": np.zeros_like(parameters), "v": np.full(parameters.size, adaptivity**2)}
 
-    def step(before: dict[str, Vector], mean: Vector) -> tuple[dict[str, Vector], Step]:
+    def step(before: Moments, mean: Vector) -> tuple[Moments, Step]:
         m = beta1 * before["m"] + (1.0 - beta1) * mean
-        v = second_moment(before["v"], mean * mean)
-        direction = np.divide(m, np.sqrt(v) + np.float32(adaptivity), dtype=np.float32)
+        v = second_moment(before["v"], np.square(mean, dtype=np.float64))
+        direction = (m / (np.sqrt(v) + adaptivity)).astype(np.float32)
         return {"m": m, "v": v}, Step(learning_rate, direction)
 
-    return ServerOptimizer(init, step)
+    return ServerOptimizer(learning_rate, init, step)

@@ -1,0 +1,55 @@
+"""One vector per client, and their sum, at the cost of one vector per change.
+
+The sum is kept up to date by adding what comes and subtracting what goes, in float64. A vector that
+is much larger than the others would leave its rounding error behind when it goes. So after as many
+changes as there are clients the sum is added up anew, client by client in alphabetical order: over
+these changes, that costs one vector each.
+"""
+
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from asyncfeded.core.persistent import PersistentMap
+from asyncfeded.core.vectors import Vector
+
+Vector64 = npt.NDArray[np.float64]
+
+
+class ClientVectors(TypedDict):
+    """The vectors by client, their sum, and the number of changes since it was added up anew."""
+
+    vectors: PersistentMap[Vector]
+    sum: Vector64
+    changes: int
+
+
+def no_vectors(size: int) -> ClientVectors:
+    """Begin without any client."""
+    return {"vectors": PersistentMap(), "sum": np.zeros(size), "changes": 0}
+
+
+def with_vector(kept: ClientVectors, client_id: str, vector: Vector) -> ClientVectors:
+    """Put a copy of this vector in the place of the client's last one."""
+    total = kept["sum"] + vector
+    if client_id in kept["vectors"]:
+        total -= kept["vectors"][client_id]
+    return _counted(kept["vectors"].set(client_id, vector.copy()), total, kept["changes"])
+
+
+def without_vector(kept: ClientVectors, client_id: str) -> ClientVectors:
+    """Take a client's vector out, if there is one."""
+    if client_id not in kept["vectors"]:
+        return kept
+    total = kept["sum"] - kept["vectors"][client_id]
+    return _counted(kept["vectors"].without(client_id), total, kept["changes"])
+
+
+def _counted(vectors: PersistentMap[Vector], total: Vector64, changes: int) -> ClientVectors:
+    changes += 1
+    if changes >= len(vectors):
+        total, changes = np.zeros(total.size), 0
+        for vector in vectors.values():
+            total += vector
+    return {"vectors": vectors, "sum": total, "changes": changes}
