@@ -97,10 +97,10 @@ def test_a_client_that_leaves_is_told_to_the_rule_and_one_that_rests_is_not() ->
     server.take_back(server.join("b"))
     server.leave("a")
     assert set(gone) == {"a"}
-    assert server._state == 1
+    assert server._state.now == 1
     server.leave("b")  # a client that rests can leave too
     assert set(gone) == {"a", "b"}
-    assert server._state == 2
+    assert server._state.now == 2
     with pytest.raises(ClientStateError, match="'b' does not take part"):
         server.leave("b")
 

@@ -105,7 +105,7 @@ def test_aced_allows_as_many_versions_as_there_are_clients_by_default() -> None:
 def test_a_refused_step_leaves_no_update_in_the_caches(rule: AnyRule) -> None:
     server = Server(vector(3e38), rule)
     assert not server.receive(answer(server.join("a"), [3e38])).accepted
-    kept = server._state["caches" if rule.name == "ca2fl" else "updates"]
+    kept = server._state.now["caches" if rule.name == "ca2fl" else "updates"]
     assert len(kept["vectors"]) == 0
     assert kept["sum"].tolist() == [0]
 
@@ -114,10 +114,10 @@ def test_a_cache_is_changed_without_copying_the_others() -> None:
     server = Server(vector(0), rules.ace())
     for number in range(1000):
         server.receive(answer(server.join(f"client-{number}"), [1]))
-    before = server._state["updates"]["vectors"]
+    before = server._state.now["updates"]["vectors"]
     entries = before._own_entries()
     server.receive(answer(server.join("another"), [1]))
-    assert server._state["updates"]["vectors"]._own_entries() is entries  # the same dict
+    assert server._state.now["updates"]["vectors"]._own_entries() is entries  # the same dict
     assert "another" not in before
     assert len(before) == 1000
 

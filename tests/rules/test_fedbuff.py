@@ -55,8 +55,10 @@ def test_fedbuff_of_the_whole_cohort_without_staleness_weight_is_fedavg(clients:
         for server in (buffered, averaged):
             version = server.version
             for name, delta in zip(names, deltas, strict=True):
-                update = answer(server._clients[name].task, delta, num_examples=7)  # type: ignore[arg-type]
-                assert server.receive(update).accepted
+                client = server._clients.find(name)
+                assert client is not None
+                assert client.task is not None
+                assert server.receive(answer(client.task, delta, num_examples=7)).accepted
             assert server.version == version + 1
     np.testing.assert_allclose(buffered.parameters, averaged.parameters, rtol=1e-6)
 

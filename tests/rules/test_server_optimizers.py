@@ -111,7 +111,8 @@ def test_second_moments_stay_finite_whatever_arrives(name: str) -> None:
     task = server.join("a")
     for _ in range(20):
         (task,) = server.receive(answer(task, [3e38])).tasks
-    assert np.isfinite(server._state.get("optimizer", server._state)["v"]).all()
+    state = server._state.now
+    assert np.isfinite(state.get("optimizer", state)["v"]).all()
 
 
 def test_the_learning_rate_in_a_receipt_is_the_optimizer_s() -> None:

@@ -1,7 +1,9 @@
-"""What the server knows of a client."""
+"""What the server knows of the clients."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asyncfeded.core.errors import ClientStateError, require
 from asyncfeded.core.messages import ClientUpdate, Refusal, TrainTask
 from asyncfeded.core.rule import Work
 from asyncfeded.core.validation import is_count
@@ -13,8 +15,7 @@ class ClientRecord:
 
     `work` is what it is to do in its next round, `task` what it does now (None while it waits
     for a synchronous round to end). `last_taken` and `last_delta_norm` are the base and the norm
-    of its last update that was taken. A client that is not at work rests if it was set aside for
-    another, and has left otherwise.
+    of its last update that was taken.
     """
 
     work: Work
@@ -22,7 +23,75 @@ class ClientRecord:
     task: TrainTask | None = None
     last_taken: int | None = None
     last_delta_norm: float | None = None
-    is_resting: bool = False
+
+
+class Federation:
+    """The clients of a federation: those that take part, that rest and that have left.
+
+    One that rests was set aside for another, and still belongs to the federation. One that has left
+    does not; if it returns, it goes on with its K and its rounds.
+    """
+
+    def __init__(self, first_work: Work, population: int | None = None) -> None:
+        known = population is None or (is_count(population) and population >= 0)
+        require(known, "population", "a whole number, at least 0", population)
+        self._first_work = first_work
+        self._population = population
+        self._taking_part: dict[str, ClientRecord] = {}
+        self._resting: dict[str, ClientRecord] = {}
+        self._left: dict[str, ClientRecord] = {}
+        self.size = 0
+        """How many clients take part, rest or, of a known population, have not joined yet."""
+
+    def __contains__(self, client_id: object) -> bool:
+        return client_id in self._taking_part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._taking_part)
+
+    def items(self) -> Iterator[tuple[str, ClientRecord]]:
+        """The clients that take part, in the order in which they joined."""
+        return iter(self._taking_part.items())
+
+    def find(self, client_id: object) -> ClientRecord | None:
+        """A client that takes part; None if nobody of this name does."""
+        return self._taking_part.get(client_id) if isinstance(client_id, str) else None
+
+    def join(self, client_id: str) -> ClientRecord:
+        """Let a client take part."""
+        if not isinstance(client_id, str) or not client_id:
+            raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
+        if client_id in self._taking_part:
+            raise ClientStateError(
+                f"client {client_id!r} takes part already; let it leave before it joins again"
+            )
+        client = self._resting.pop(client_id, None) or self._left.pop(client_id, None)
+        client = ClientRecord(self._first_work) if client is None else client
+        self._taking_part[client_id] = client
+        self._count()
+        return client
+
+    def check_leave(self, client_id: str) -> None:
+        """Refuse the leave of a client that neither takes part nor rests."""
+        if client_id not in self._taking_part and client_id not in self._resting:
+            raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
+
+    def leave(self, client_id: str) -> ClientRecord:
+        """Let a client go that takes part or rests."""
+        here = self._taking_part if client_id in self._taking_part else self._resting
+        client = self._left[client_id] = here.pop(client_id)
+        self._count()
+        return client
+
+    def rest(self, client_id: str) -> ClientRecord:
+        """Set a client aside that takes part."""
+        client = self._resting[client_id] = self._taking_part.pop(client_id)
+        self._count()
+        return client
+
+    def _count(self) -> None:
+        awaited = 0 if self._population is None else self._population - len(self._left)
+        self.size = max(len(self._taking_part) + len(self._resting), awaited)
 
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:

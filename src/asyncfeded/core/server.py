@@ -12,20 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asyncfeded.core import vectors
-from asyncfeded.core.clients import ClientRecord, protocol_fault
+from asyncfeded.core.clients import ClientRecord, Federation, protocol_fault
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
 from asyncfeded.core.history import NOTHING, VersionHistory
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step, no_state
+from asyncfeded.core.rule_state import RuleState
 from asyncfeded.core.statistics import Statistics
-from asyncfeded.core.tree import check_tree
 from asyncfeded.core.validation import (
     LARGEST_COUNT,
     are_limbs,
     check_initial,
     content_fault,
     fits_a_float,
-    is_count,
 )
 from asyncfeded.core.vectors import Vector, all_finite, read_only
 
@@ -80,8 +79,6 @@ class Server:
         untrained = self._size - self._trained
         require(0 <= exact <= untrained, "exact", f"from 0 to {untrained}", exact)
         self._exact = exact
-        known = population is None or (is_count(population) and population >= 0)
-        require(known, "population", "a whole number, at least 0", population)
         self._statistics = Statistics(untrained, exact) if untrained else None
         self._guards = tuple(guards)
         self._history = VersionHistory() if history is None else history
@@ -93,19 +90,13 @@ class Server:
                 "the version that a client started from; given 'sketch'"
             )
         self._history.store(1, initial.copy(), self._trained)
-        self._clients: dict[str, ClientRecord] = {}
-        self._departed: dict[str, ClientRecord] = {}
-        self._population = population
+        self._clients = Federation(rule.first_work, population)
         self._number_at_work = 0
-        self._number_resting = 0
-        self._number_left = 0
-        self._number_in_federation = 0
-        self._begin_anew()
+        self._state = RuleState(rule, initial[: self._trained])
         # A rule without a state that does not read the base has no vectors to compute with; and
         # half a microsecond counts where a small model takes twenty.
         computes = rule.init is not no_state or rule.reads_base
         self._on_update = quietly(rule.on_update) if computes else rule.on_update
-        check_tree(rule.name, self._state)
 
     @property
     def parameters(self) -> Vector:
@@ -129,61 +120,26 @@ class Server:
 
     def join(self, client_id: str) -> TrainTask:
         """Let a client take part, from the current version on; one that returns keeps its K."""
-        if not isinstance(client_id, str) or not client_id:
-            raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
-        if client_id in self._clients:
-            raise ClientStateError(
-                f"client {client_id!r} takes part already; let it leave before it joins again"
-            )
-        client = self._departed.pop(client_id, None)
-        if client is None:
-            client = ClientRecord(self.rule.first_work)
-        elif client.is_resting:
-            self._number_resting -= 1
-        else:
-            self._number_left -= 1
-        client.is_resting = False
-        self._clients[client_id] = client
-        self._count_federation()
-        return self._next_task(client_id, client)
+        return self._next_task(client_id, self._clients.join(client_id))
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
         """Let a client go; returns the tasks of those who waited only for it."""
-        client = self._clients.get(client_id)
-        resting = self._departed.get(client_id)
-        if client is None and (resting is None or not resting.is_resting):
-            raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
-        if self.rule.on_leave is not None:
-            after = self.rule.on_leave(self._state, client_id)
-            self._state_at_last_step = self.rule.on_leave(self._state_at_last_step, client_id)
-            self._state = after
-        self._number_left += 1
-        if client is not None:
-            del self._clients[client_id]
-            return self._let_go(client_id, client)
-        assert resting is not None
-        resting.is_resting = False
-        self._number_resting -= 1
-        self._count_federation()
-        return ()
+        self._clients.check_leave(client_id)
+        self._state.client_left(client_id)
+        return self._let_go(self._clients.leave(client_id))
 
     def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
         """Take back a task that was not sent: its client rests as if it had not been given."""
-        client = self._find(task.client_id)
+        client = self._clients.find(task.client_id)
         if client is None or client.task is None or client.task.round != task.round:
             raise ClientStateError(
                 f"client {task.client_id!r} does not hold the task of round {task.round}, "
                 "which cannot be taken back"
             )
-        del self._clients[task.client_id]
         client.next_round -= 1
-        client.is_resting = True
-        self._number_resting += 1
-        return self._let_go(task.client_id, client)
+        return self._let_go(self._clients.rest(task.client_id))
 
-    def _let_go(self, client_id: str, client: ClientRecord) -> tuple[TrainTask, ...]:
-        self._departed[client_id] = client
-        self._count_federation()
+    def _let_go(self, client: ClientRecord) -> tuple[TrainTask, ...]:
         self._give_back(client)
         step_taken, tasks = self._end_round_if_complete()
         if not step_taken:
@@ -209,7 +165,7 @@ class Server:
         return receipt
 
     def _answer(self, update: ClientUpdate, held_seconds: float | None) -> Receipt:
-        client = self._find(update.client_id)
+        client = self._clients.find(update.client_id)
         if client is None:
             return self._receipt(update, _Outcome(Refusal.UNKNOWN_CLIENT))
         fault = protocol_fault(client, update)
@@ -224,9 +180,6 @@ class Server:
         if self.rule.on_round_end is None:
             return self._receipt(update, outcome, self._next_task(update.client_id, client))
         return self._wait_for_round_end(update, outcome)
-
-    def _find(self, client_id: object) -> ClientRecord | None:
-        return self._clients.get(client_id) if isinstance(client_id, str) else None
 
     def _task_in_hand(self, client: ClientRecord) -> TrainTask | None:
         """What a client is at; None if it waits, or if its version is kept as a sketch alone."""
@@ -257,7 +210,7 @@ class Server:
         for guard in self._guards:
             if (reason := guard(arrival)) is not None:
                 return _Outcome(reason, lag, delta_norm)
-        decision = self._on_update(self._state, arrival)
+        decision = self._on_update(self._state.now, arrival)
         step = decision.step
         self._check_step(step)
         weight = 0.0 if statistics is None else self._statistics_weight(decision)
@@ -269,14 +222,15 @@ class Server:
         self._give_back(client)
         stepped = None if step is None else self._stepped(step)
         if stepped is None and step is not None:
-            self._go_back_to_last_step()
+            self._drop_what_was_kept()
             return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         if self._statistics is not None and statistics is not None:
             self._statistics.report(statistics, weight)
-        self._state = decision.state
-        if stepped is not None:
+        if stepped is None:
+            self._state.now = decision.state
+        else:
             self._publish(stepped)
-            self._state_at_last_step = decision.state
+            self._state.step_taken(decision.state)
         client.work = decision.work
         client.last_taken = update.version
         client.last_delta_norm = delta_norm
@@ -313,17 +267,11 @@ class Server:
             delta_norm,
             distance,
             self._number_at_work,
-            self._number_in_federation,
+            self._clients.size,
             int(update.epochs if update.steps is None else update.steps),
             held_seconds,
             update.figures,
         )
-
-    def _count_federation(self) -> None:
-        """Count the clients that take part, rest or, of a known population, have not joined yet."""
-        known = len(self._clients) + self._number_resting
-        awaited = 0 if self._population is None else self._population - self._number_left
-        self._number_in_federation = max(known, awaited)
 
     def _stepped(self, step: Step) -> Vector | None:
         """x_t + scale · direction in memory for the next version; None if it is not finite."""
@@ -344,7 +292,6 @@ class Server:
         self._history.store(self.version + 1, buffer, self._trained)
         self._history.release(self.version)
         self.version += 1
-        self._failed_steps = 0
 
     def _wait_for_round_end(self, update: ClientUpdate, outcome: _Outcome) -> Receipt:
         """Answer under a synchronous rule; the last update of a round ends it."""
@@ -359,38 +306,28 @@ class Server:
         """End a synchronous round once nobody is at work; the flag is False if its step failed."""
         if self.rule.on_round_end is None or self._number_at_work > 0:
             return True, ()
-        end = quietly(self.rule.on_round_end)(self._state)
+        end = quietly(self.rule.on_round_end)(self._state.now)
         self._check_step(end.step)
         stepped = None if end.step is None else self._stepped(end.step)
         step_taken = end.step is None or stepped is not None
         if step_taken:
-            self._state = self._state_at_last_step = end.state
+            self._state.step_taken(end.state)
         else:
-            self._go_back_to_last_step()
+            self._drop_what_was_kept()
         if stepped is not None:
             self._publish(stepped)
         tasks = [self._next_task(name, client) for name, client in self._clients.items()]
         return step_taken, tuple(tasks)
 
-    def _begin_anew(self) -> None:
-        """Let the rule make a state from the model as it is."""
-        self._state: Any = self.rule.init(read_only(self.parameters[: self._trained].copy()))
-        self._state_at_last_step: Any = self._state
-        self._failed_steps = 0
-
-    def _go_back_to_last_step(self) -> None:
-        """Drop what was kept for a step that is not finite: it would spoil every later step too.
+    def _drop_what_was_kept(self) -> None:
+        """Go back to the last step after one that is not finite.
 
         What was dropped may be sent again, also by clients that do not name their round.
         """
-        self._failed_steps += 1
-        if self._failed_steps == 1:
-            self._state = self._state_at_last_step
-        else:  # that state itself is spoilt: a momentum too large to add, say
-            self._begin_anew()
+        self._state.step_failed(self.parameters[: self._trained])
         if self._statistics is not None:
             self._statistics.forget()
-        for client in self._clients.values():
+        for _, client in self._clients.items():
             if client.last_taken == self.version:
                 client.last_taken = None
 
