@@ -49,7 +49,7 @@ def test_ca2fl_divides_its_caches_by_all_clients_of_the_federation() -> None:
 
 
 def test_ace_steps_along_the_mean_of_everybody_s_last_update() -> None:
-    server = Server(vector(0), rules.ace())
+    server = Server(vector(0), rules.ace(server_lr=1))
     a, b = server.join("a"), server.join("b")
     a2 = server.receive(answer(a, [4])).next_task  # x = 4
     assert server.parameters.tolist() == [4]
@@ -65,7 +65,7 @@ def test_ace_steps_along_the_mean_of_everybody_s_last_update() -> None:
 
 
 def test_aced_forgets_an_update_that_has_become_too_old() -> None:
-    server = Server(vector(0), rules.aced(max_age=2))
+    server = Server(vector(0), rules.aced(server_lr=1, max_age=2))
     server.receive(answer(server.join("old"), [8]))  # x_2 = 8, trained from x_1
     for delta, expected in [
         (2, 8 + (8 + 2) / 2),  # the old one is one version behind
@@ -77,7 +77,7 @@ def test_aced_forgets_an_update_that_has_become_too_old() -> None:
 
 
 def test_aced_ages_an_update_from_the_version_that_it_was_trained_from() -> None:
-    server = Server(vector(0), rules.aced(max_age=1))
+    server = Server(vector(0), rules.aced(server_lr=1, max_age=1))
     late = server.join("late")
     for _ in range(2):
         server.receive(answer(server.join(f"client-{server.version}"), [2]))
@@ -90,7 +90,7 @@ def test_aced_ages_an_update_from_the_version_that_it_was_trained_from() -> None
 
 
 def test_aced_allows_as_many_versions_as_there_are_clients_by_default() -> None:
-    server = Server(vector(0), rules.aced())
+    server = Server(vector(0), rules.aced(server_lr=1))
     a, b = server.join("a"), server.join("b")
     receipts = [server.receive(answer(a, [1]))]
     for _ in range(3):
@@ -101,7 +101,9 @@ def test_aced_allows_as_many_versions_as_there_are_clients_by_default() -> None:
     assert [receipt.figures["active"] for receipt in receipts] == [1, 2, 2, 1]
 
 
-@pytest.mark.parametrize("rule", [rules.ace(), rules.aced(), rules.ca2fl(buffer_size=1)])
+@pytest.mark.parametrize(
+    "rule", [rules.ace(server_lr=1), rules.aced(server_lr=1), rules.ca2fl(buffer_size=1)]
+)
 def test_a_refused_step_leaves_no_update_in_the_caches(rule: AnyRule) -> None:
     server = Server(vector(3e38), rule)
     assert not server.receive(answer(server.join("a"), [3e38])).accepted
@@ -111,7 +113,7 @@ def test_a_refused_step_leaves_no_update_in_the_caches(rule: AnyRule) -> None:
 
 
 def test_a_cache_is_changed_without_copying_the_others() -> None:
-    server = Server(vector(0), rules.ace())
+    server = Server(vector(0), rules.ace(server_lr=1))
     for number in range(1000):
         server.receive(answer(server.join(f"client-{number}"), [1]))
     before = server._state.now["updates"]["vectors"]
@@ -122,7 +124,9 @@ def test_a_cache_is_changed_without_copying_the_others() -> None:
     assert len(before) == 1000
 
 
-@pytest.mark.parametrize("rule", [rules.ace(), rules.aced(), rules.ca2fl(buffer_size=4)])
+@pytest.mark.parametrize(
+    "rule", [rules.ace(server_lr=1), rules.aced(server_lr=1), rules.ca2fl(buffer_size=4)]
+)
 def test_replaced_updates_are_not_kept(rule: AnyRule) -> None:
     gc.collect()
     before = number_of_maps()
@@ -141,7 +145,7 @@ def number_of_maps() -> int:
 
 
 def test_a_huge_update_that_is_too_old_for_aced_leaves_the_others_sum_alone() -> None:
-    server = Server(vector(0), rules.aced(max_age=3))
+    server = Server(vector(0), rules.aced(server_lr=1, max_age=3))
     late, task = server.join("late"), server.join("a")
     for _ in range(6):
         (task,) = server.receive(answer(task, [2])).tasks

@@ -21,7 +21,7 @@ def test_delay_adaptive_scales_down_what_is_later_than_the_number_at_work() -> N
 
 
 def test_ringmaster_discards_an_update_whose_lag_reaches_its_bound() -> None:
-    server = Server(vector(0), rules.ringmaster(discard_from=2))
+    server = Server(vector(0), rules.ringmaster(server_lr=1, discard_from=2))
     first, second, third = (server.join(name) for name in "abc")
     server.receive(answer(first, [1]))
     assert server.receive(answer(second, [1])).learning_rate == 1  # a lag of 1
@@ -33,7 +33,7 @@ def test_ringmaster_discards_an_update_whose_lag_reaches_its_bound() -> None:
 
 
 def test_ringmaster_takes_no_statistics_from_what_it_discards() -> None:
-    server = Server(vector(0, 5), rules.ringmaster(discard_from=1), trained=1)
+    server = Server(vector(0, 5), rules.ringmaster(server_lr=1, discard_from=1), trained=1)
     late = server.join("late")
     fast = server.receive(answer(server.join("fast"), [1, 1])).next_task
     server.receive(answer(late, [1, 100]))

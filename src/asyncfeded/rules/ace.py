@@ -45,14 +45,14 @@ class Updates(TypedDict):
 
 
 @hyperparameters
-def ace(server_lr: ServerRate = 1.0, initial_epochs: InitialEpochs = 10) -> Rule[Updates]:
+def ace(server_lr: ServerRate = 0.3, initial_epochs: InitialEpochs = 10) -> Rule[Updates]:
     """Replace the client's last update, then step along the mean of all clients' last updates."""
     return _mean_of_latest("ace", server_lr, initial_epochs, expires=False, max_age=None)
 
 
 @hyperparameters
 def aced(
-    server_lr: ServerRate = 1.0,
+    server_lr: ServerRate = 0.3,
     max_age: Annotated[
         int | None, Ge(1), "τ_algo, how many versions old an update may be; none: one per client"
     ] = None,

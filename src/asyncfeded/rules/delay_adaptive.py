@@ -21,7 +21,7 @@ from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
 
 @hyperparameters
 def delay_adaptive(
-    server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 1.0,
+    server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 0.3,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[None]:
     """Add every update at once, scaled down if it is later than the clients' number."""

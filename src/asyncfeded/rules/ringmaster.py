@@ -22,7 +22,7 @@ def ringmaster(
     discard_from: Annotated[
         int, Ge(1), "R, the lag in versions from which an update is discarded"
     ] = 5,
-    server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 1.0,
+    server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 0.3,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[None]:
     """Add an update at once if its lag is below R, and discard it otherwise."""
