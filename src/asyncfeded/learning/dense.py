@@ -60,6 +60,10 @@ class Room(NamedTuple):
 RELU, TANH, SIGMOID = map(int, (Activation.RELU, Activation.TANH, Activation.SIGMOID))
 
 
+LARGEST_PRODUCT = 1e200
+"""Small enough to be multiplied by any number of classes once more."""
+
+
 @compiled
 def train_passes(
     room: Room,
@@ -210,6 +214,7 @@ def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> tu
     classes, count = scores.shape
     share = np.float32(1) / np.float32(count)
     loss = 0.0
+    totals = 1.0  # the product of many: one logarithm instead of one per example
     for column in range(count):
         label = labels[batch[column]]
         if label < 0 or label >= classes:
@@ -222,12 +227,16 @@ def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> tu
         for row in range(classes):
             scores[row, column] = math.exp(scores[row, column] - highest)
             total += scores[row, column]
-        loss += math.log(total) + below
+        loss += below
+        totals *= total
+        if totals > LARGEST_PRODUCT:
+            loss += math.log(totals)
+            totals = 1.0
         scale = share / total
         for row in range(classes):
             scores[row, column] *= scale
         scores[label, column] -= share
-    return True, loss
+    return True, loss + math.log(totals)
 
 
 @compiled
