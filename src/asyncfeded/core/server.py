@@ -358,12 +358,12 @@ class Server:
         self._history.lease(self.version)
         self._number_at_work += 1
         task = TrainTask(
-            client_id=client_id,
-            version=self.version,
-            parameters=self._history.current,
-            epochs=math.floor(client.work.epochs),
-            round=client.next_round,
-            proximal_mu=client.work.proximal_mu,
+            client_id,
+            self.version,
+            self._history.current,
+            math.floor(client.work.epochs),
+            client.next_round,
+            client.work.proximal_mu,
         )
         client.next_round += 1
         client.task = task if self._history.is_exact else task._replace(parameters=NOTHING)
@@ -384,14 +384,15 @@ class Server:
         next_task: TrainTask | None = None,
         other_tasks: tuple[TrainTask, ...] = (),
     ) -> Receipt:
+        reason, lag, delta_norm, figures = outcome
         return Receipt(
-            client_id=update.client_id,
-            accepted=outcome.reason is None,
-            version=self.version,
-            reason=outcome.reason,
-            lag=outcome.lag,
-            delta_norm=outcome.delta_norm,
-            figures=outcome.figures,
-            next_task=next_task,
-            other_tasks=other_tasks,
+            update.client_id,
+            reason is None,
+            self.version,
+            reason,
+            lag,
+            delta_norm,
+            figures,
+            next_task,
+            other_tasks,
         )
