@@ -15,7 +15,10 @@ from asyncfeded.report.spread import deviation
 
 # Okabe and Ito's colours, which are told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#000000")
+LINES = ("-", "--", ":", "-.")
+"""When all colours are used, they come again with another line."""
 DPI = 150
+HEIGHT = 4.5
 MOST_TICKS = 90
 MOST_ROWS = 40
 SMOOTHED_FROM = 60
@@ -52,13 +55,15 @@ def rules_over_time(
     band one standard deviation either way. `time` says what the seconds are.
     """
     figure, axes = _axes(title, time)
+    figure.set_figheight(max(HEIGHT, 0.5 + 0.24 * len(accuracy)))  # room for all names
     for index, (rule, runs) in enumerate(accuracy.items()):
         colour = COLOURS[index % len(COLOURS)]
+        line = LINES[index // len(COLOURS) % len(LINES)]
         mean, sd = runs.mean(axis=0), deviation(runs)
-        axes.plot(seconds, mean, color=colour, linewidth=1.8, label=rule)
+        axes.plot(seconds, mean, color=colour, linestyle=line, linewidth=1.8, label=rule)
         if len(runs) > 1:
             axes.fill_between(seconds, mean - sd, mean + sd, color=colour, alpha=0.18, linewidth=0)
-    figure.legend(loc="outside right upper", frameon=False)
+    figure.legend(loc="outside right upper", frameon=False, handlelength=3)
     write_picture(figure, path, dpi=DPI)
 
 
@@ -119,9 +124,9 @@ def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.floa
 
 
 def _axes(title: str, time: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, HEIGHT), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(title)
+    axes.set_title(title, loc="left", fontsize="medium")
     axes.set_xlabel(time)
     axes.set_ylabel("test accuracy")
     axes.set_ylim(0, 1)
