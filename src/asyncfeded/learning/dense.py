@@ -228,7 +228,7 @@ def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> tu
             scores[row, column] = math.exp(scores[row, column] - highest)
             total += scores[row, column]
         loss += below
-        totals *= total
+        totals *= float(total)
         if totals > LARGEST_PRODUCT:
             loss += math.log(totals)
             totals = 1.0

@@ -56,7 +56,10 @@ def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
     """Everything that decides what a run gives."""
     all_settings = resolved(settings, data)
     kept = {name: value for name, value in all_settings.items() if name not in NO_RESULT}
-    return {**kept, "results": RESULTS}
+    hyperparameters = dict(kept["hyperparameters"])
+    if hyperparameters.get("lag_in") == "versions":
+        del hyperparameters["lag_in"]  # runs from before there was a choice keep their keys
+    return {**kept, "hyperparameters": hyperparameters, "results": RESULTS}
 
 
 def make_record(settings: RunSettings, data: FederatedData) -> Record:
