@@ -32,6 +32,7 @@ SMALL = {
 SMALL["shakespeare"] += ["--seconds", "0.5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", SMALL)
 def test_every_task_is_one_flag_away_and_exact(task: str, data_dir: Path, tmp_path: Path) -> None:
     digests = set()

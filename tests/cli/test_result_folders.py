@@ -10,6 +10,8 @@ from asyncfeded.core.errors import FileError
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
 from command_line import asyncfeded
 
+pytestmark = pytest.mark.slow
+
 QUICK = ["--seconds", "1", "--clients", "4"]
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     *("accuracy.csv", "accuracy.png", "clients.csv", "events.jsonl"),
     *("model.safetensors", "summary.json"),

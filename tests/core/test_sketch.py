@@ -20,6 +20,7 @@ def off_by(vectors: list[Vector], buckets: int) -> npt.NDArray[np.float64]:
     return errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buckets", [256, 4096])
 def test_a_distance_is_off_by_the_stated_error(buckets: int) -> None:
     draw = np.random.default_rng(buckets)

@@ -98,6 +98,7 @@ def test_what_decides_a_run_changes_its_digest(change: Mapping[str, Any]) -> Non
     assert short(**change).log_sha256 != usual().log_sha256
 
 
+@pytest.mark.slow
 def test_batch_norm_and_dropout_repeat_to_the_bit_too() -> None:
     def normed() -> nn.Module:
         torch.manual_seed(0)
@@ -111,6 +112,7 @@ def test_batch_norm_and_dropout_repeat_to_the_bit_too() -> None:
     assert results[0].max_accuracy > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rules.REGISTRY)
 def test_every_rule_trains_a_module(name: str) -> None:
     # FADAS's own learning rates are for long runs.

@@ -70,6 +70,7 @@ def test_the_engine_makes_the_versions_of_the_reference_simulator(
         assert history[number].tobytes() == parameters.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rules.REGISTRY)
 def test_the_log_is_the_same_to_the_bit_for_any_number_of_workers(name: str) -> None:
     digests = set()
