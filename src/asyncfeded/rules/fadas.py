@@ -16,16 +16,14 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
 from asyncfeded.core.vectors import Vector
+from asyncfeded.rules.fedbuff import BufferSize
+from asyncfeded.rules.fedopt import Beta1, Beta2, Rate
 
-BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
-Rate = Annotated[float, Gt(0), "η, the server's learning rate"]
-Beta1 = Annotated[float, Ge(0), Lt(1), "β₁, how much of the first moment is kept"]
-Beta2 = Annotated[float, Ge(0), Lt(1), "β₂, how much of the second moment is kept"]
 Epsilon = Annotated[float, Gt(0), Le(1e6), "ε, added to the root of the second moment"]
 
 Vector64 = npt.NDArray[np.float64]
