@@ -37,7 +37,7 @@ from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.evaluation import Evaluator
 from asyncfeded.learning.reproducible import one_blas_thread, reproducible
-from asyncfeded.learning.rounds import batch_sizes
+from asyncfeded.learning.rounds import LocalTraining, batch_sizes
 from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.loop import Evaluation, run
@@ -200,11 +200,7 @@ class Workload:
         for count, task in enumerate(tasks):
             base = versions[task.version - 1]
             vector_to_parameters(base.clone(), parameters)
-            rate = training.rate(task.round, 0)
-            optimizer = torch.optim.SGD(parameters, lr=rate, momentum=training.momentum)
-            eager_round(
-                module, optimizer, self.train[task.client_id], task.epochs, training.batch_size
-            )
+            eager_round(module, self.train[task.client_id], task, training)
             with torch.no_grad():
                 delta = parameters_to_vector(parameters) - base
                 staleness = torch.linalg.vector_norm(versions[-1] - base)
@@ -218,19 +214,19 @@ class Workload:
 
 
 def eager_round(
-    module: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    examples: TensorExamples,
-    epochs: int,
-    batch_size: int,
+    module: nn.Module, examples: TensorExamples, task: Assignment, training: LocalTraining
 ) -> None:
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0, momentum=training.momentum)
     draw = np.random.default_rng(0)
-    for _ in range(epochs):
+    step = 0
+    for epoch in range(task.epochs):
         order = torch.from_numpy(examples.order(draw))
         start = 0
-        for size in batch_sizes(len(examples), batch_size):
+        for size in batch_sizes(len(examples), training.batch_size):
             batch = order[start : start + size]
             start += size
+            optimizer.param_groups[0]["lr"] = training.rate(task.round, epoch, step)
+            step += 1
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(module(examples.x[batch]), examples.y[batch])
             loss.backward()

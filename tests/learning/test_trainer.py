@@ -141,9 +141,13 @@ def test_steps_count_mini_batches_and_go_on_over_the_end_of_the_data() -> None:
 
 @pytest.mark.parametrize(
     ("decay_per", "rates"),
-    [("round", [0.25] * 4), ("epoch", [1.0, 1.0, 0.5, 0.5])],
+    [
+        ("round", [0.25] * 4),
+        ("epoch", [1.0, 1.0, 0.5, 0.5]),
+        ("step", [1.0, 0.5, 0.25, 0.125]),
+    ],
 )
-def test_the_learning_rate_decays_per_round_or_per_epoch(
+def test_the_learning_rate_decays_per_round_per_epoch_or_per_step(
     decay_per: Any, rates: list[float]
 ) -> None:
     training = LocalTraining(1.0, decay=0.5, decay_per=decay_per, batch_size=25)

@@ -184,7 +184,7 @@ def _visits(some: list[Pass]) -> tuple[randomness.Places, randomness.Places, Vec
     sizes, rates = list[int](), list[float]()
     for one in some:
         sizes += one.sizes
-        rates += [one.rate] * len(one.sizes)
+        rates += one.rates
     places = some[0].places if len(some) == 1 else np.concatenate([one.places for one in some])
     return places, np.array(sizes), np.array(rates, dtype=np.float32)
 

@@ -15,6 +15,7 @@ from asyncfeded.core.messages import TrainTask
 from asyncfeded.learning.datasets import TensorExamples
 
 Unit = Literal["epochs", "steps"]
+DecayPer = Literal["round", "epoch", "step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class LocalTraining:
 
     `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
     of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
-    decays from pass to pass and starts again each round. Momentum starts from zero each round.
+    decays from pass to pass, with "step" from mini-batch to mini-batch, and starts again each
+    round. Momentum starts from zero each round.
     A parameter that gets no gradient in a whole round is an error, unless `allow_unused`: set it
     where a client's data need not reach every part of the model.
     """
@@ -31,7 +33,7 @@ class LocalTraining:
     learning_rate: float = 0.01
     momentum: float = 0.5
     decay: float = 0.995
-    decay_per: Literal["round", "epoch"] = "round"
+    decay_per: DecayPer = "round"
     batch_size: int = 32
     unit: Unit = "epochs"
     allow_unused: bool = False
@@ -44,18 +46,20 @@ class LocalTraining:
         require(right, "momentum", "a number of at least 0 and below 1", momentum)
         right = _is_number(decay) and 0 < decay <= 1
         require(right, "decay", "a number above 0 and at most 1", decay)
-        require(
-            self.decay_per in ("round", "epoch"), "decay_per", "'round' or 'epoch'", self.decay_per
-        )
+        right = self.decay_per in ("round", "epoch", "step")
+        require(right, "decay_per", "'round', 'epoch' or 'step'", self.decay_per)
         right = _is_number(self.batch_size, Integral) and self.batch_size >= 1
         require(right, "batch_size", "a whole number of at least 1", self.batch_size)
         require(self.unit in ("epochs", "steps"), "unit", "'epochs' or 'steps'", self.unit)
 
-    def rate(self, round_number: int, epoch: int) -> float:
-        """The learning rate in this pass of this round, both counted from 0."""
-        return self.learning_rate * self.decay ** (
-            round_number if self.decay_per == "round" else epoch
-        )
+    def rate(self, round_number: int, epoch: int, step: int) -> float:
+        """The learning rate of a step: learning_rate · decayⁿ.
+
+        n is the number of the client's round, of the pass in the round, or of the step in the
+        round, as `decay_per` says; all are counted from 0.
+        """
+        decays = {"round": round_number, "epoch": epoch, "step": step}
+        return self.learning_rate * self.decay ** decays[self.decay_per]
 
 
 def _is_number(value: object, kind: type = Real) -> bool:
@@ -63,9 +67,12 @@ def _is_number(value: object, kind: type = Real) -> bool:
 
 
 class Pass(NamedTuple):
-    """One pass over a client's examples: the places visited in order, cut into mini-batches."""
+    """One pass over a client's examples: the places visited in order, cut into mini-batches.
 
-    rate: float
+    `rates` has the learning rate of every mini-batch, `sizes` its number of examples.
+    """
+
+    rates: list[float]
     places: randomness.Places
     sizes: list[int]
 
@@ -81,14 +88,16 @@ def passes(
     sizes = batch_sizes(len(examples), training.batch_size)
     in_steps = training.unit == "steps"
     steps_left = task.epochs if in_steps else task.epochs * len(sizes)
-    epoch = 0
+    epoch, step = 0, 0
     while steps_left > 0:
         places = examples.order(draw)
         if steps_left < len(sizes):
             sizes = sizes[:steps_left]
             places = places[: sum(sizes)]
-        yield Pass(training.rate(task.round, epoch), places, sizes)
+        steps = range(step, step + len(sizes))
+        yield Pass([training.rate(task.round, epoch, n) for n in steps], places, sizes)
         steps_left -= len(sizes)
+        step += len(sizes)
         epoch += 1
 
 

@@ -170,9 +170,10 @@ class TorchTrainer:
     ) -> Iterator[tuple[float, Tensor, Tensor]]:
         """The learning rate and mini-batch of every step of a round."""
         draw = randomness.generator(self._seed, BATCHES, task.client_id, task.round)
-        for rate, places, sizes in passes(task, examples, self._training, draw):
+        for rates, places, sizes in passes(task, examples, self._training, draw):
             order = torch.from_numpy(places)
-            for x, y in split(examples.x[order], examples.y[order], sizes):
+            batches = split(examples.x[order], examples.y[order], sizes)
+            for rate, (x, y) in zip(rates, batches, strict=True):
                 yield rate, x, y
 
 
