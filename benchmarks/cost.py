@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from asyncfeded import randomness
 from asyncfeded.core.messages import ClientUpdate, Receipt, Train, TrainTask
 from asyncfeded.core.server import Server
-from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
+from asyncfeded.data.published_synthetic import CLASSES, FEATURES
+from asyncfeded.data.synthetic import synthetic
 from asyncfeded.experiment.run import as_tensors
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.models import mlp

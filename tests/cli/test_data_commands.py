@@ -107,7 +107,7 @@ def test_the_classes_of_a_tasks_clients_are_drawn(data_dir: Path, tmp_path: Path
     [
         (["--partition", "iid"], "my.npz, iid: 5 clients, 100 examples (20 to 20 each), 4 classes"),
         (["--partition", "dirichlet", "--alpha", "0.3"], "my.npz, dirichlet (α = 0.3): 5 clients"),
-        (["--partition", "shards"], "5 clients, 100 examples (20 to 20 each), 4 classes (1 to"),
+        (["--partition", "shards"], "5 clients, 100 examples (20 to 20 each), 4 classes (2 to"),
         (["--partition", "column", "--column", "site"], "my.npz, column: 2 clients, 100 examples"),
     ],
 )

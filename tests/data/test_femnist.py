@@ -164,14 +164,6 @@ def test_a_cap_keeps_the_share_of_test_images(folder: Path) -> None:
     }
 
 
-def test_the_slowest_client_gets_the_writer_with_most_images(folder: Path) -> None:
-    data = femnist(
-        load_writers(folder), clients=5, min_examples=1, round_seconds=(0.3, 0.1, 0.5, 0.2, 0.4)
-    )
-    # Sizes 11, 6, 22, 8, 33: the middle one to 0.3 s, the smallest to 0.1 s, the largest to 0.5 s.
-    assert list(data.sources.values()) == ["f0001", "f0002", "f0005", "f0004", "f0003"]
-
-
 def test_a_shard_written_by_leaf_has_more_keys_than_we_need(folder: Path) -> None:
     path = folder / "train" / "all_data_0_niid_05_keep_0_train_9.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "hierarchies": []}))

@@ -3,7 +3,8 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
+from asyncfeded.data.published_synthetic import CLASSES, FEATURES
+from asyncfeded.data.synthetic import synthetic
 
 
 def test_the_same_seed_gives_the_same_data_and_another_does_not() -> None:
@@ -24,13 +25,15 @@ def test_a_tenth_of_every_client_s_examples_is_for_testing() -> None:
         assert 0 <= train.y.min() <= train.y.max() < CLASSES
 
 
-def test_sizes_are_log_normal_plus_fifty() -> None:
-    data = synthetic(1, 1, 600, max_examples=5000)
-    sizes = np.array([len(data.train[name]) + len(data.test[name]) for name in data.train])
-    assert sizes.min() >= 50
-    assert sizes.max() == 5000
+@pytest.mark.parametrize(("clients", "factor"), [(1000, 5), (1001, 1)])
+def test_sizes_are_log_normal_plus_fifty(clients: int, factor: int) -> None:
+    # Above 1,000 clients the sizes are not times five. Nine tenths of them are for training.
+    data = synthetic(1, 1, clients, max_examples=5000)
+    sizes = np.array([data.sizes[name] for name in data.train])
+    assert sizes.min() >= 45 * factor
+    assert sizes.max() == 4500
     # The median of int(lognormal(4, 2)) + 50 is int(e⁴) + 50 = 104.
-    assert np.median(sizes) == pytest.approx(104, abs=20)
+    assert np.median(sizes) == pytest.approx(0.9 * 104 * factor, rel=0.2)
 
 
 def test_inputs_have_the_variances_of_the_recipe() -> None:
@@ -42,7 +45,7 @@ def test_inputs_have_the_variances_of_the_recipe() -> None:
 def test_labels_follow_a_linear_model_without_noise() -> None:
     # Then a linear classifier can get them right, up to where its fit stops short.
     torch.manual_seed(0)
-    data = synthetic(0, 0, 1, seed=1, num_examples=[1000]).train["client-0"]
+    data = synthetic(0, 0, 1, seed=8, num_examples=[1000]).train["client-0"]
     assert np.bincount(data.y).max() < 0.8 * len(data)
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
     classifier = nn.Linear(FEATURES, CLASSES)
@@ -68,8 +71,8 @@ def test_beta_sets_how_much_the_inputs_of_clients_differ(spread: float) -> None:
     assert np.var(means) == pytest.approx(spread**2 + 1 / 60, rel=0.3)
 
 
-def test_a_smaller_federation_is_the_beginning_of_a_larger_one() -> None:
-    small, large = synthetic(1, 1, 2), synthetic(1, 1, 5)
+def test_above_1000_clients_a_smaller_federation_is_the_beginning_of_a_larger_one() -> None:
+    small, large = synthetic(1, 1, 1001), synthetic(1, 1, 2000)
     assert np.array_equal(small.train["client-1"].x, large.train["client-1"].x)
 
 

@@ -33,7 +33,7 @@ data_dir_option = click.option(
 
 PICTURES = (".png", ".svg", ".pdf")
 OF_BOTH = ("clients", "data_seed")
-SETTINGS_OF_TASKS = ("min_examples", "max_examples", "data_dir")
+SETTINGS_OF_TASKS = ("min_examples", "max_examples", "split", "data_dir")
 OF_TASKS = (*SETTINGS_OF_TASKS, "samples")
 OF_PARTITIONS = {"dirichlet": "alpha", "shards": "shards_per_client", "column": "column"}
 OF_FILES = ("partition", "alpha", "shards_per_client", "labels", "column")
@@ -83,9 +83,16 @@ def list_command(data_dir: Path | None) -> None:
 @data.command()
 @click.argument("what", metavar="TASK|FILE")
 @click.option("--clients", default=10, show_default=True, help="how many clients")
-@click.option("--data-seed", default=1, show_default=True, help="the seed of the choice or deal")
+@click.option("--data-seed", default=0, show_default=True, help="the seed of the choice or deal")
 @click.option("--min-examples", type=int, help="of a task: choose clients with at least so many")
 @click.option("--max-examples", type=int, help="of a task: cap on a client's examples")
+@click.option(
+    "--split",
+    type=click.Choice(("auto", "position", "random")),
+    default="auto",
+    show_default=True,
+    help="of shakespeare: which windows are for testing",
+)
 @data_dir_option
 @click.option(
     "--partition",

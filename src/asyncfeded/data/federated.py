@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
@@ -15,6 +16,8 @@ from asyncfeded.core.errors import SettingError
 TEST_SHARE = 0.1
 """The share of a client's examples that is held out for testing."""
 DIGESTED_CLIENTS = 1000
+
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +98,33 @@ def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: 
     return [eligible[index] for index in order[:count]]
 
 
-def largest_to_slowest(
-    names: Sequence[str], sizes: Mapping[str, int], round_seconds: Sequence[float]
+def nearest(
+    what: str, sizes: Mapping[str, int], minimum: int, wanted: Sequence[int], seed: int
 ) -> list[str]:
-    """Order names so that whose round takes longest has the most data, and so on down."""
-    by_size = sorted(names, key=lambda name: (sizes[name], name))
-    ordered = [""] * len(names)
-    for name, place in zip(by_size, np.argsort(round_seconds, kind="stable"), strict=True):
-        ordered[place] = name
-    return ordered
+    """Choose a name for every wanted size, each once, so that the differences add up to least.
+
+    Only names with at least `minimum` are chosen; the seed decides between names of equal size.
+    """
+    eligible = sum(size >= minimum for size in sizes.values())
+    names = choose(what, sizes, minimum, max(eligible, len(wanted)), seed)
+    differences = [[abs(sizes[name] - size) for name in names] for size in wanted]
+    return [names[place] for place in linear_sum_assignment(differences)[1]]
+
+
+def tenths(sizes: Sequence[int]) -> list[int]:
+    """How many of each client's examples are for testing: a tenth of all, and at least one each.
+
+    Each gets its tenth without the fraction. The largest fractions get what is then missing.
+    """
+    counts = [size // 10 for size in sizes]
+    missing = round(TEST_SHARE * sum(sizes)) - sum(counts)
+    by_fraction = sorted(range(len(sizes)), key=lambda place: -(sizes[place] % 10))
+    for place in by_fraction[:missing]:
+        counts[place] += 1
+    return [max(1, count) for count in counts]
+
+
+def random_sides(count: int, tests: int, draw: np.random.Generator) -> tuple[Places, Places]:
+    """Part the places 0 to count − 1 at random: those to train on and those to test, in order."""
+    order = draw.permutation(count)
+    return np.sort(order[tests:]), np.sort(order[:tests])

@@ -4,7 +4,7 @@ Sebastian Caldas et al., arXiv:1812.01097: 62 classes (0 to 9, A to Z, a to z), 
 paper white (255) and ink black (0).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -19,9 +19,12 @@ from asyncfeded.data.cache import cached
 from asyncfeded.data.federated import (
     Examples,
     FederatedData,
+    Places,
     choose,
     held_out,
-    largest_to_slowest,
+    nearest,
+    random_sides,
+    tenths,
 )
 from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
 from asyncfeded.on_demand import ClientNames
@@ -29,6 +32,11 @@ from asyncfeded.on_demand import ClientNames
 SIDE = 28
 CLASSES = 62
 MIN_EXAMPLES = 100
+PAPER_SIZES = (150, 358, 125, 187, 180, 201, 150, 302, 168, 189)
+"""Images of the ten clients in the paper's evaluation: 2,010, of which 201 are for testing.
+
+The training parts are estimates from the round times in the authors' published results.
+"""
 FETCHED = "femnist.safetensors"
 DTYPES = {"offsets": "int64", "pixels": "uint8", "labels": "uint8", "in_test": "bool"}
 
@@ -138,12 +146,13 @@ def femnist(
     *,
     min_examples: int = MIN_EXAMPLES,
     max_examples: int | None = None,
-    round_seconds: Sequence[float] | None = None,
+    sizes: Sequence[int] | None = None,
     name: str = "femnist",
 ) -> FederatedData:
-    """Choose writers by a seed and give each to a client.
+    """Choose writers by a seed and give each to a client; the test images are LEAF's.
 
-    With the times of the clients' rounds, the slowest client gets the writer with most images.
+    With `sizes`, one per client, each client gets a writer with about that many images instead. A
+    writer with more is cut to the size, and a random tenth of the images is for testing.
     """
     usable = writers.with_both_sides
     if not usable:
@@ -151,24 +160,48 @@ def femnist(
             "clients must have images to train and to test, and no writer has both: "
             "make the data with LEAF's -t sample"
         )
-    sizes = {source: size for source, size in writers.sizes.items() if source in usable}
-    chosen = choose("writers", sizes, min_examples, clients, seed)
-    if round_seconds is not None:
-        chosen = largest_to_slowest(chosen, sizes, round_seconds)
+    found = {source: size for source, size in writers.sizes.items() if source in usable}
+    if sizes is None:
+        chosen = choose("writers", found, min_examples, clients, seed)
+        sides = [_own_sides(writers.writer(source), max_examples, seed) for source in chosen]
+    else:
+        wanted = [min(size, max_examples or size) for size in sizes]
+        chosen = nearest("writers", found, min_examples, wanted, seed)
+        sides = _sides_of_sizes({source: found[source] for source in chosen}, wanted, seed)
     train, test = {}, {}
-    for client, source in zip(ClientNames(clients), chosen, strict=True):
+    for client, source, (trains, tests) in zip(ClientNames(clients), chosen, sides, strict=True):
         writer = writers.writer(source)
         examples = Examples(writer.pixels, writer.labels)
-        sides = np.flatnonzero(~writer.in_test), np.flatnonzero(writer.in_test)
-        if max_examples is not None and len(examples) > max_examples:
-            tests = held_out(max_examples)
-            draw = randomness.generator(seed, "cap", source)
-            sides = (
-                np.sort(draw.permutation(sides[0])[: max(1, max_examples - tests)]),
-                np.sort(draw.permutation(sides[1])[:tests]),
-            )
-        train[client], test[client] = (examples.take(side) for side in sides)
+        train[client], test[client] = examples.take(trains), examples.take(tests)
     return FederatedData(name, CLASSES, train, test, dict(zip(train, chosen, strict=True)))
+
+
+def _own_sides(writer: Writer, most: int | None, seed: int) -> tuple[Places, Places]:
+    """The places of a writer's images by its own split, with a cap on both sides together."""
+    trains, tests = np.flatnonzero(~writer.in_test), np.flatnonzero(writer.in_test)
+    if most is None or len(writer.labels) <= most:
+        return trains, tests
+    count = held_out(most)
+    draw = randomness.generator(seed, "cap", writer.name)
+    return (
+        np.sort(draw.permutation(trains)[: max(1, most - count)]),
+        np.sort(draw.permutation(tests)[:count]),
+    )
+
+
+def _sides_of_sizes(
+    found: Mapping[str, int], wanted: Sequence[int], seed: int
+) -> list[tuple[Places, Places]]:
+    """The places of each writer's images, at most the wanted number, a tenth of them to test."""
+    counts = [min(size, most) for size, most in zip(found.values(), wanted, strict=True)]
+    sides = []
+    for source, count, tests in zip(found, counts, tenths(counts), strict=True):
+        draw = randomness.generator(seed, "cap", source)
+        kept = np.sort(draw.permutation(found[source])[:count])
+        draw = randomness.generator(seed, "test-split", source)
+        trains, held = random_sides(count, tests, draw)
+        sides.append((kept[trains], kept[held]))
+    return sides
 
 
 def split_writer(name: str, pixels: Pixels, labels: Labels) -> Writer:

@@ -6,6 +6,7 @@ stand-in, never on FEMNIST.
 """
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,12 +44,18 @@ class Hand:
     noise: float
 
 
-def femnist_standin(clients: int, seed: int) -> Writers:
-    """Draw so many writers; those of fewer clients are the first of more."""
-    return Writers.gather(_writer(f"generated-{index}", seed) for index in range(clients))
+def femnist_standin(clients: int, seed: int, sizes: Sequence[int] | None = None) -> Writers:
+    """Draw writers for so many clients; a smaller draw is a prefix of a larger one.
+
+    `sizes` says how many images each has, in place of 120 to 199.
+    """
+    counts = [None] * clients if sizes is None else sizes
+    return Writers.gather(
+        _writer(f"generated-{index}", seed, count) for index, count in enumerate(counts)
+    )
 
 
-def _writer(name: str, seed: int) -> Writer:
+def _writer(name: str, seed: int, count: int | None) -> Writer:
     draw = randomness.generator(seed, "hand", name)
     hand = Hand(
         font=FONTS[draw.integers(len(FONTS))],
@@ -61,7 +68,8 @@ def _writer(name: str, seed: int) -> Writer:
         unsteadiness=draw.uniform(0.5, 1.5),
         noise=draw.uniform(0.0, 16.0),
     )
-    labels = _labels(draw, int(draw.integers(120, 200)))
+    drawn = int(draw.integers(120, 200))
+    labels = _labels(draw, drawn if count is None else count)
     glyphs = {label: _glyph(hand, GLYPHS[label]) for label in set(labels.tolist())}
     pixels = np.stack([_written(hand, glyphs[label], draw) for label in labels.tolist()])
     return split_writer(name, pixels, labels)

@@ -1,26 +1,42 @@
 """Synthetic(α, β): every client has a linear model of its own and inputs of its own.
 
-Tian Li et al., arXiv:1812.06127, as their generator makes it. For client k:
+Tian Li et al., arXiv:1812.06127. For client k:
 
-    n_k = int(lognormal(4, 2)) + 50                       examples, heavy-tailed
+    n_k = 5 · (int(lognormal(4, 2)) + 50)                 examples, heavy-tailed
     u_k ~ N(0, α²)    W_k ~ N(u_k, 1)    b_k ~ N(u_k, 1)  its model, 60 × 10
     B_k ~ N(0, β²)    v_k ~ N(B_k, 1)                     the mean of its inputs
     x   ~ N(v_k, diag(j^−1.2))           y = argmax(x · W_k + b_k)
 
 α sets how much the models differ, β how much the inputs do. There is no label noise.
+
+Up to 1,000 clients are those of the published program, draw for draw: Synthetic(1, 1) with 10
+clients and seed 0 is the data set of the paper. The program draws all clients from one stream, so
+no client can be made without the ones before it. More than 1,000 clients therefore have a generator
+each, and n_k without the factor 5: they are other data of the same law, of which none is stored.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from asyncfeded.data.federated import Examples, FederatedData, held_out
+from asyncfeded import randomness
+from asyncfeded.data.federated import Examples, FederatedData, held_out, random_sides
+from asyncfeded.data.published_synthetic import (
+    CLASSES,
+    DEVIATIONS,
+    FEATURES,
+    Recipe,
+    published_examples,
+    published_sizes,
+    published_users,
+)
 from asyncfeded.on_demand import ClientNames, OnDemand
 
-FEATURES = 60
-CLASSES = 10
-DEVIATIONS = np.arange(1, FEATURES + 1) ** -0.6
-"""Of the inputs: their variances are j^−1.2."""
+MOST_PUBLISHED = 1000
+"""The most clients that are made by the published program."""
+KEPT_CLIENTS = 16
+"""How many clients' examples a process keeps, of those that the published program makes."""
 
 
 def synthetic(
@@ -35,9 +51,9 @@ def synthetic(
 ) -> FederatedData:
     """Make Synthetic(α, β) for any number of clients; the same seed gives the same data.
 
-    `num_examples` sets the sizes instead of drawing them, `max_examples` caps the drawn ones.
-    Clients have seeds of their own: those of a smaller federation are the first of a larger one.
-    A client's examples are made when they are asked for, each time anew.
+    `num_examples` sets the sizes instead of drawing them; `max_examples` keeps the first so many of
+    a client's examples. Of these a random tenth is for testing. Examples are made when they are
+    asked for.
     """
     if alpha < 0 or beta < 0:
         raise ValueError(f"alpha and beta must be at least 0; given {alpha} and {beta}")
@@ -49,19 +65,67 @@ def synthetic(
         raise ValueError(f"num_examples must have {clients} sizes; given {len(num_examples)}")
     if min(num_examples or (2,)) < 2 or (max_examples is not None and max_examples < 2):
         raise ValueError("a client needs at least 2 examples, one to train and one to test")
-    names = ClientNames(clients)
+    make = _published if clients <= MOST_PUBLISHED else _one_by_one
+    sizes = None if num_examples is None else tuple(num_examples)
+    return make(Recipe(alpha, beta, clients, seed, sizes), max_examples, test_share)
+
+
+def _published(recipe: Recipe, max_examples: int | None, test_share: float) -> FederatedData:
+    """The users of the published program, at most 1,000."""
+    names = ClientNames(recipe.users)
+    counts = [min(size, max_examples or size) for size in published_sizes(recipe)]
+
+    def parts(name: str) -> tuple[Examples, Examples]:
+        index = names.index(name)
+        return _published_parts(recipe, index, counts[index], test_share)
+
+    return FederatedData(
+        _title(recipe),
+        CLASSES,
+        train=OnDemand(names, lambda name: parts(name)[0]),
+        test=OnDemand(names, lambda name: parts(name)[1]),
+        sizes={
+            name: count - _tests(count, test_share)
+            for name, count in zip(names, counts, strict=True)
+        },
+    )
+
+
+@lru_cache(maxsize=KEPT_CLIENTS)
+def _published_parts(
+    recipe: Recipe, index: int, count: int, test_share: float
+) -> tuple[Examples, Examples]:
+    """The training and the test examples of a user, in the order in which they were made.
+
+    The published program shuffles without a seed, so its own choice is not known.
+    """
+    x, y = published_examples(published_users(recipe)[index], count)
+    examples = Examples(x.astype(np.float32), y.astype(np.int64))
+    draw = randomness.generator(recipe.seed, "test-split", ClientNames(recipe.users)[index])
+    train, test = random_sides(count, _tests(count, test_share), draw)
+    return examples.take(train), examples.take(test)
+
+
+def _tests(count: int, share: float) -> int:
+    """How many of a user's examples are for testing: what int(0.9 · n) leaves, and not all."""
+    return min(count - 1, count - int((1 - share) * count))
+
+
+def _one_by_one(recipe: Recipe, max_examples: int | None, test_share: float) -> FederatedData:
+    """Clients with a generator each: a smaller federation is the beginning of a larger one."""
+    names = ClientNames(recipe.users)
 
     def size_of(index: int, draw: np.random.Generator) -> int:
         drawn = int(draw.lognormal(4.0, 2.0)) + 50
-        if num_examples is not None:
-            return num_examples[index]
+        if recipe.sizes is not None:
+            return recipe.sizes[index]
         return drawn if max_examples is None else min(drawn, max_examples)
 
     def parts(name: str) -> tuple[Examples, Examples]:
         index = names.index(name)
-        draw = np.random.default_rng([seed, index])
+        draw = np.random.default_rng([recipe.seed, index])
         size = size_of(index, draw)
-        examples = _client_examples(draw, alpha, beta, size)
+        examples = _client_examples(draw, recipe.alpha, recipe.beta, size)
         tests = slice(held_out(size, test_share))
         trains = slice(held_out(size, test_share), None)
         return (
@@ -71,11 +135,11 @@ def synthetic(
 
     def train_size(name: str) -> int:
         index = names.index(name)
-        size = size_of(index, np.random.default_rng([seed, index]))
+        size = size_of(index, np.random.default_rng([recipe.seed, index]))
         return size - held_out(size, test_share)
 
     return FederatedData(
-        f"synthetic-{alpha:g}-{beta:g}",
+        _title(recipe),
         CLASSES,
         train=OnDemand(names, lambda name: parts(name)[0]),
         test=OnDemand(names, lambda name: parts(name)[1]),
@@ -91,3 +155,7 @@ def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size:
     x = input_mean + DEVIATIONS * draw.standard_normal((size, FEATURES))
     y = np.argmax(x @ weights + bias, axis=1)
     return Examples(x.astype(np.float32), y.astype(np.int64))
+
+
+def _title(recipe: Recipe) -> str:
+    return f"synthetic-{recipe.alpha:g}-{recipe.beta:g}"

@@ -63,7 +63,7 @@ class Dealing:
 
     scheme: Scheme = "iid"
     clients: int = 10
-    seed: int = 1
+    seed: int = 0
     alpha: float = 0.5
     shards_per_client: int = 2
     labels: str = "y"
