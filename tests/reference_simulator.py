@@ -22,6 +22,7 @@ class Client:
     epochs: int
     round: int
     arrives: float
+    lost: bool
     since: int
 
 
@@ -43,14 +44,19 @@ def simulate(
     def send(name: str, epochs: int, number: int, now: float) -> Client:
         nonlocal sent
         sent += 1
-        time = devices.round_time(name, number, epochs, initial.nbytes).total
-        return Client(name, len(versions), epochs, number, now + time, sent)
+        time = devices.round_time(name, number, epochs, initial.nbytes)
+        arrives = now + time.total
+        return Client(name, len(versions), epochs, number, arrives, time.lost, sent)
 
     clients = [send(name, 10, 0, 0.0) for name in names]
     while True:
         client = min(clients, key=lambda one: (one.arrives, one.since))
         if client.arrives > seconds:
             return versions
+        clients.remove(client)
+        if client.lost:
+            clients.append(send(client.name, client.epochs, client.round + 1, client.arrives))
+            continue
         base, current = versions[client.version - 1], versions[-1]
         task = TrainTask(client.name, client.version, base, client.epochs, client.round)
         delta = train(task).delta
@@ -58,5 +64,4 @@ def simulate(
         gamma = np.sqrt(np.sum(apart**2)) / np.sqrt(np.sum(delta.astype(np.float64) ** 2))
         versions.append(current + np.float32(lam / (gamma + eps)) * delta)
         epochs = max(1, client.epochs + floor((gamma_bar - gamma) * kappa))
-        clients.remove(client)
         clients.append(send(client.name, epochs, client.round + 1, client.arrives))

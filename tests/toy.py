@@ -7,6 +7,7 @@ import numpy as np
 from asyncfeded import ClientUpdate, TrainTask, randomness
 from asyncfeded.core.vectors import Vector
 from asyncfeded.simulation.devices import Device, DeviceModel
+from asyncfeded.simulation.suspension import Hangs
 
 NAMES = ["client-0", "client-1", "client-2", "client-3"]
 SIZE = 12
@@ -29,12 +30,13 @@ def toy_train(task: TrainTask) -> ClientUpdate:
     )
 
 
-def toy_devices(suspension: float = 0.0, seed: int = 0) -> DeviceModel:
+def toy_devices(suspension: float = 0.0, seed: int = 0, hangs: Hangs = "lose") -> DeviceModel:
     paces = [0.03, 0.05, 0.11, 0.4]
     return DeviceModel(
         {name: Device(pace, 10 * pace) for name, pace in zip(NAMES, paces, strict=True)},
         seed=seed,
         suspension=suspension,
+        hangs=hangs,
         bytes_per_second=1e4,
     )
 

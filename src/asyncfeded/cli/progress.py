@@ -17,6 +17,7 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    RoundLost,
     Waiting,
 )
 
@@ -47,6 +48,7 @@ class RunProgress:
         self._virtual = 0.0
         self._version = 1
         self._updates = 0
+        self._lost_rounds = 0
         self._accuracy: float | None = None
         self._recent_staleness: deque[float] = deque(maxlen=RECENT_UPDATES)
         self._recent_lag: deque[int] = deque(maxlen=RECENT_UPDATES)
@@ -99,6 +101,9 @@ class RunProgress:
                     self._recent_lag.append(receipt.lag)
                 for task in receipt.tasks:
                     self._epochs[task.client_id] = task.epochs
+            case RoundLost():
+                self._version = event.version
+                self._lost_rounds += 1
             case Evaluated():
                 self._accuracy = event.accuracy
             case _:
@@ -124,7 +129,8 @@ class RunProgress:
         if self._console.width < WIDTH_WITH_ALL:
             return status
         rate = f"{self._updates / elapsed:.0f} updates/s"
-        return f"{status}  mean K {mean_epochs:.1f}  {rate}"
+        lost = f"  {self._lost_rounds} lost" if self._lost_rounds else ""
+        return f"{status}  mean K {mean_epochs:.1f}  {rate}{lost}"
 
     def _redraw(self, force: bool) -> None:
         now = time.perf_counter()

@@ -23,11 +23,15 @@ MakeMeasure = Callable[[], Measure]
 
 
 class Imposed(NamedTuple):
-    """What a client's device would take, in seconds; it sleeps what its machine does not."""
+    """What a client's device would take, in seconds; it sleeps what its machine does not.
+
+    If the round is `lost`, the client trains nothing and sleeps all of it.
+    """
 
     before: float = 0.0
     compute: float = 0.0
     after: float = 0.0
+    lost: bool = False
 
     @property
     def total(self) -> float:
@@ -55,7 +59,10 @@ def _read(order: Any, parameters: Vector) -> tuple[TrainTask, Imposed]:
 
 
 class Answer(NamedTuple):
-    """What a process has to say: an update and how long it really took, or what failed."""
+    """What a process has to say: an update and how long it really took, or what failed.
+
+    Without either, the round was lost.
+    """
 
     update: ClientUpdate | None
     busy_seconds: float
@@ -72,6 +79,9 @@ class ClientProcess:
     def train(self, parameters: Vector, order: Order) -> Answer:
         """Train from these parameters, as slowly as ordered."""
         task, imposed = _read(order, parameters)
+        if imposed.lost:
+            time.sleep(imposed.total)
+            return Answer(None, 0.0)
         time.sleep(imposed.before)
         answer = _answer(self._train, task)
         time.sleep(max(0.0, imposed.compute - answer.busy_seconds) + imposed.after)

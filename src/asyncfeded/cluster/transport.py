@@ -31,7 +31,7 @@ from asyncfeded.core.errors import ClusterError, require
 from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.runtime.membership import Membership, check_memberships
-from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
 
 Delays = Callable[[TrainTask], Imposed]
 """What a client's device would take for a task."""
@@ -230,6 +230,10 @@ class RayTransport:
             self._lose(call, "process lost, and started again before it had its task")
         elif answer is True:
             self._signals.append(Joining(self._now(), call.client_id))
+        elif answer.update is None and answer.failure is None:
+            assert call.task is not None
+            self._failures[call.client_id] = 0
+            self._signals.append(Losing(self._now(), call.client_id, call.task.round))
         elif answer.update is None:
             what, _, _ = str(answer.failure).partition("\n")
             self._fail(call, f"training failed: {what}")

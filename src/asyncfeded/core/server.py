@@ -73,6 +73,7 @@ class Server:
         self.version = 1
         self.accepted = 0
         self.refused: Counter[Refusal] = Counter()
+        self.lost: Counter[str] = Counter()
         self._size = initial.size
         self._trained = initial.size if trained is None else trained
         require(1 <= self._trained <= self._size, "trained", f"from 1 to {self._size}", trained)
@@ -128,16 +129,34 @@ class Server:
         self._state.client_left(client_id)
         return self._let_go(self._clients.leave(client_id))
 
+    def lose_round(self, client_id: str, round_number: int, reason: str) -> tuple[TrainTask, ...]:
+        """Note that a client's update will not come; it goes on from now with the same K.
+
+        Returns its next task or, under a synchronous rule, the tasks of the next round if nobody
+        else is waited for: the step is made of what the others have reported.
+        """
+        client = self._check_holds(client_id, round_number, "be lost")
+        self.lost[reason] += 1
+        if self.rule.on_round_end is None:
+            self._give_back(client)
+            return (self._next_task(client_id, client),)
+        return self._let_go(client)
+
     def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
         """Take back a task that was not sent: its client rests as if it had not been given."""
-        client = self._clients.find(task.client_id)
-        if client is None or client.task is None or client.task.round != task.round:
-            raise ClientStateError(
-                f"client {task.client_id!r} does not hold the task of round {task.round}, "
-                "which cannot be taken back"
-            )
+        client = self._check_holds(task.client_id, task.round, "be taken back")
         client.next_round -= 1
         return self._let_go(self._clients.rest(task.client_id))
+
+    def _check_holds(self, client_id: str, round_number: int, what: str) -> ClientRecord:
+        """Find the client that holds the task of this round."""
+        client = self._clients.find(client_id)
+        if client is None or client.task is None or client.task.round != round_number:
+            raise ClientStateError(
+                f"client {client_id!r} does not hold the task of round {round_number}, "
+                f"which cannot {what}"
+            )
+        return client
 
     def _let_go(self, client: ClientRecord) -> tuple[TrainTask, ...]:
         self._give_back(client)

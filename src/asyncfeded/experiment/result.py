@@ -10,7 +10,7 @@ import numpy as np
 
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
-from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, Started
+from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, RoundLost, Started
 from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
@@ -27,6 +27,7 @@ class ClientFigures:
     examples: int = 0
     updates: int = 0
     accuracy: float | None = None
+    lost_rounds: int = 0
 
 
 @dataclass(slots=True, repr=False)
@@ -35,7 +36,8 @@ class Result:
 
     `curve` has one (seconds, version, accuracy, loss) per evaluation, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
-    `lost` counts how often a client's process was. `finished` says whether the run reached its
+    `lost_rounds` counts, by reason, the rounds whose update never came; `lost` how often a client's
+    process died or was given up. `finished` says whether the run reached its
     end; if something ended it early, `ended_by` names that.
     """
 
@@ -43,6 +45,7 @@ class Result:
     curve: list[Evaluated] = field(default_factory=list)
     updates: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    lost_rounds: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     clients: dict[str, ClientFigures] = field(default_factory=dict)
     versions: int = 1
@@ -69,6 +72,9 @@ class Result:
                     client.examples = event.num_examples or client.examples
                 else:
                     self.rejected[receipt.reason.value] += 1
+            case RoundLost(client_id=name, reason=reason):
+                self.lost_rounds[reason] += 1
+                self.of_client(name).lost_rounds += 1
             case Left(client_id=name, reason=str()):
                 self.lost[name] += 1
             case Finished():
@@ -135,6 +141,7 @@ class Result:
             "versions": self.versions,
             "updates": self.updates,
             "rejected": dict(sorted(self.rejected.items())),
+            "lost_rounds": dict(sorted(self.lost_rounds.items())),
             "lost": dict(sorted(self.lost.items())),
             "kernel": self.kernel,
             "log_sha256": self.log_sha256,

@@ -85,6 +85,8 @@ def ray_world(work: Work, devices: DeviceModel | None, patience: float) -> Itera
     def imposed(task: TrainTask) -> Imposed:
         assert devices is not None
         time = devices.round_time(task.client_id, task.round, task.epochs, task.parameters.nbytes)
+        if time.lost:
+            return Imposed(time.download, time.compute, time.upload + time.hangs, lost=True)
         return Imposed(time.download + time.hangs, time.compute, time.upload)
 
     make_measure = partial(measure_of, work.make_evaluator)

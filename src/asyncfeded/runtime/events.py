@@ -37,6 +37,18 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundLost:
+    """A client's update never came; it goes on with a fresh task, or waits for others."""
+
+    seconds: float
+    client_id: str
+    round: int
+    reason: str
+    version: int
+    """The server's, after the loss: the last of a synchronous round ends it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """A client that has reported rests, and another works in its place, from this version on."""
 
@@ -88,4 +100,4 @@ class Finished:
     parameters_sha256: str
 
 
-Event = Started | Joined | Received | Replaced | Left | Waiting | Evaluated | Finished
+Event = Started | Joined | Received | RoundLost | Replaced | Left | Waiting | Evaluated | Finished

@@ -1,6 +1,6 @@
 """The driver: takes what the transport brings, asks the server, sends what the server says."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +19,20 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    RoundLost,
     Started,
     Waiting,
 )
 from asyncfeded.runtime.selection import Selection
-from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Quiet, Signal, Transport
+from asyncfeded.runtime.transport import (
+    Arriving,
+    Joining,
+    Leaving,
+    Losing,
+    Quiet,
+    Signal,
+    Transport,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +95,15 @@ def _handle(
             receipt = server.receive(update, held_seconds)
             # After a fault of protocol the client has the task that it had, and keeps its place.
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
-            replaced = []
-            for task in receipt.tasks:
-                successor = task.client_id if chooses is None else chooses.after(task.client_id)
-                if successor == task.client_id:
-                    transport.send(task)
-                else:
-                    replaced.append(_replace(server, transport, at, task, successor))
+            replaced = _send(server, transport, chooses, at, receipt.tasks)
             # Told when the tasks are on their way: nobody waits for a log to be written.
             number, base, epochs = map(_count, (update.round, update.version, update.epochs))
             yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
+            yield from replaced
+        case Losing(at, client_id, number, reason):
+            tasks = server.lose_round(client_id, number, reason)
+            replaced = _send(server, transport, selection, at, tasks)
+            yield RoundLost(at, client_id, number, reason, server.version)
             yield from replaced
         case Leaving(at, client_id, reason):
             # One that is given up while it was away has left before.
@@ -106,6 +114,24 @@ def _handle(
         case Quiet(at, silent_seconds):
             barrier = server.rule.on_round_end is not None
             yield Waiting(at, silent_seconds, server.at_work, barrier)
+
+
+def _send(
+    server: Server,
+    transport: Transport,
+    selection: Selection | None,
+    seconds: float,
+    tasks: Sequence[TrainTask],
+) -> list[Replaced]:
+    """Send tasks out, or give the place of a client to whoever is chosen."""
+    replaced = []
+    for task in tasks:
+        successor = task.client_id if selection is None else selection.after(task.client_id)
+        if successor == task.client_id:
+            transport.send(task)
+        else:
+            replaced.append(_replace(server, transport, seconds, task, successor))
+    return replaced
 
 
 def _replace(

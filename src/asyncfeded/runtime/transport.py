@@ -5,6 +5,9 @@ from typing import Protocol
 
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 
+SUSPENDED = "suspended"
+"""Why a round was lost: its client hung."""
+
 
 @dataclass(frozen=True, slots=True)
 class Joining:
@@ -24,6 +27,16 @@ class Arriving:
 
 
 @dataclass(frozen=True, slots=True)
+class Losing:
+    """A client's round has come to nothing: its update will not come, and it asks for another."""
+
+    seconds: float
+    client_id: str
+    round: int
+    reason: str = SUSPENDED
+
+
+@dataclass(frozen=True, slots=True)
 class Leaving:
     """A client goes, for good or, if it was lost for this reason, until it joins again."""
 
@@ -40,7 +53,7 @@ class Quiet:
     silent_seconds: float
 
 
-Signal = Joining | Arriving | Leaving | Quiet
+Signal = Joining | Arriving | Losing | Leaving | Quiet
 
 
 class Transport(Protocol):

@@ -1,25 +1,30 @@
 """How long a round takes on a client's device.
 
-    round    = download + hangs + compute + upload
+    round    = download + fixed + compute + upload, and a client's first round also its start-up
     download = bytes / bytes_per_second · coefficient,   coefficient ~ N(1, σ²), truncated at 0
     compute  = epochs · seconds_per_epoch · jitter,      jitter log-normal with median 1
-    hangs    : again and again with probability P, each U(0, 5.4) usual rounds of this client
 
-The geometric form of the hangs and their length fit the round times in the authors' published
-results for every P from 0.1 to 0.9 (mean extra time per round = P / (1 − P) · 2.7 rounds).
+With probability P a round is suspended: its update is lost or late. See `suspension`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.on_demand import OnDemand, names_of
+from asyncfeded.simulation.suspension import (
+    Hangs,
+    RecordedHangs,
+    drawn_delay,
+    drawn_loss,
+    recorded_loss,
+)
 
 MOST_NAMES = 20
 """How many names an error lists."""
@@ -29,28 +34,40 @@ MOST_SUSPENSION = 0.999
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One client's machine: its time for an epoch, and its usual round, which scales its hangs."""
+    """One client's machine.
+
+    `seconds_per_epoch` is its time for an epoch, `fixed_seconds` what a round takes beyond its
+    epochs. `usual_round_seconds` scales the hangs of late rounds.
+    """
 
     seconds_per_epoch: float
     usual_round_seconds: float
+    fixed_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("seconds_per_epoch", "usual_round_seconds"):
             value = getattr(self, name)
             require(isfinite(value) and value > 0, name, "a finite number above 0", value)
+        fixed = self.fixed_seconds
+        require(isfinite(fixed) and fixed >= 0, "fixed_seconds", "at least 0", fixed)
 
 
 class RoundTime(NamedTuple):
-    """The parts of one round, in seconds."""
+    """The parts of one round, in seconds.
+
+    A client hangs before it trains or, if its update is lost, after that. `compute` has the part
+    that does not depend on the epochs in it.
+    """
 
     download: float
     hangs: float
     compute: float
     upload: float
+    lost: bool = False
 
     @property
     def total(self) -> float:
-        """From the task's sending to the update's arrival."""
+        """From the task's sending until its client is heard of again."""
         return self.download + self.hangs + self.compute + self.upload
 
 
@@ -60,7 +77,9 @@ class DeviceModel:
 
     `suspension` is the paper's P (0 ≤ P ≤ 0.999). `jitter` is the standard deviation of the
     logarithm of the compute time, `transfer_spread` that of the transfer coefficient. An infinite
-    `bytes_per_second` makes transfers free.
+    `bytes_per_second` makes transfers free. `start_up_seconds` is what a client's first round takes
+    longer, while its process starts. `hangs` says whether a hang loses a
+    round or delays it, and `recorded` which rounds are lost, where that is not drawn.
     """
 
     devices: Mapping[str, Device]
@@ -69,7 +88,9 @@ class DeviceModel:
     jitter: float = 0.1
     bytes_per_second: float = float("inf")
     transfer_spread: float = 0.1
-    longest_hang_rounds: float = 5.4
+    start_up_seconds: float = 0.0
+    hangs: Hangs = "lose"
+    recorded: RecordedHangs | None = None
 
     def __post_init__(self) -> None:
         within = 0 <= self.suspension <= MOST_SUSPENSION
@@ -82,13 +103,34 @@ class DeviceModel:
             "at least 0",
             self.transfer_spread,
         )
+        start_up = self.start_up_seconds
+        require(isfinite(start_up) and start_up >= 0, "start_up_seconds", "at least 0", start_up)
+        laws = get_args(Hangs)
+        require(self.hangs in laws, "hangs", "'lose' or 'delay'", self.hangs)
+        by_record = self.recorded is not None
+        require(
+            not (by_record and self.suspension),
+            "suspension",
+            "0 with recorded hangs",
+            self.suspension,
+        )
+        require(
+            not (by_record and self.hangs == "delay"),
+            "hangs",
+            "'lose' with recorded hangs",
+            self.hangs,
+        )
 
     def for_steps(self, steps_per_epoch: Mapping[str, int]) -> "DeviceModel":
         """Return the same devices for a K that counts steps, of which an epoch has so many."""
 
         def device(name: str) -> Device:
             whole, steps = self.devices[name], steps_per_epoch[name]
-            return Device(whole.seconds_per_epoch / steps, whole.usual_round_seconds / steps)
+            return Device(
+                whole.seconds_per_epoch / steps,
+                whole.usual_round_seconds / steps,
+                whole.fixed_seconds,
+            )
 
         return replace(self, devices=OnDemand(names_of(steps_per_epoch), device))
 
@@ -105,8 +147,20 @@ class DeviceModel:
         draw = randomness.passing_generator(self.seed, "device", client_id, round_number)
         download, upload = self._transfer_seconds(draw, num_bytes)
         compute = epochs * device.seconds_per_epoch * draw.lognormal(0.0, self.jitter)
-        hangs = self._hang_seconds(draw, device)
-        return RoundTime(download, hangs, compute, upload)
+        compute += device.fixed_seconds
+        if round_number == 0:
+            compute += self.start_up_seconds
+        if self.hangs == "delay":
+            delay = drawn_delay(draw, self.suspension) * device.usual_round_seconds
+            return RoundTime(download, delay, compute, upload)
+        if self.recorded is None:
+            loss = drawn_loss(draw, self.suspension)
+        else:
+            loss = recorded_loss(self.recorded, client_id, round_number)
+        if loss is None:
+            return RoundTime(download, 0.0, compute, upload)
+        hang = loss.hang_rounds * (download + compute + upload)
+        return RoundTime(download, hang, compute, upload, lost=True)
 
     def _transfer_seconds(self, draw: np.random.Generator, num_bytes: int) -> tuple[float, float]:
         mean = num_bytes / self.bytes_per_second
@@ -118,10 +172,3 @@ class DeviceModel:
             coefficient = draw.normal(1.0, self.transfer_spread)
             if coefficient > 0:
                 return coefficient
-
-    def _hang_seconds(self, draw: np.random.Generator, device: Device) -> float:
-        longest = self.longest_hang_rounds * device.usual_round_seconds
-        seconds = 0.0
-        while draw.random() < self.suspension:
-            seconds += draw.uniform(0.0, longest)
-        return seconds

@@ -7,17 +7,18 @@ from typing import NamedTuple
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.runtime.membership import Membership, check_memberships
-from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Signal
 from asyncfeded.simulation.clock import VirtualClock
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.workers import Workers
 
 
 class _Round(NamedTuple):
-    """A task under way, and how long its client holds it."""
+    """A task under way, how long its client holds it, and whether its update is lost."""
 
     task: TrainTask
     held_seconds: float
+    lost: bool
 
 
 class VirtualTransport:
@@ -53,12 +54,17 @@ class VirtualTransport:
                 self._clock.schedule(leaves, Leaving(leaves, name))
 
     def send(self, task: TrainTask) -> None:
-        """Draw when the update will arrive; train it ahead unless run or client end before."""
+        """Draw when the client is heard of again.
+
+        The task is trained ahead, unless its update is lost or run or client end before.
+        """
         time = self._devices.round_time(
             task.client_id, task.round, task.epochs, task.parameters.nbytes
         )
         arrives = self._clock.now + time.total
-        self._clock.schedule(arrives, _Round(task, time.total))
+        self._clock.schedule(arrives, _Round(task, time.total, time.lost))
+        if time.lost:
+            return
         if arrives <= self._seconds and arrives < self._leaves.get(task.client_id, inf):
             self._workers.submit(task, due=arrives)
 
@@ -69,6 +75,8 @@ class VirtualTransport:
             match event:
                 case _Round(task) if seconds >= self._leaves.get(task.client_id, inf):
                     pass
+                case _Round(task, _, lost=True):
+                    return Losing(seconds, task.client_id, task.round)
                 case _Round(task, held_seconds):
                     return Arriving(seconds, self._workers.result(task), held_seconds)
                 case Joining() | Leaving():

@@ -1,8 +1,8 @@
 """The log of a run: one JSON object per line, and the digest of all lines.
 
-The log holds what trains the model: who joined, arrived and left, when, and with what effect, to
-the last bit of every number. It does not hold evaluations and waiting, which only
-look. Two runs with the same `sha256` are the same run.
+The log holds what trains the model: who joined, arrived, lost a round and left, when, and with what
+effect, to the last bit of every number. It does not hold evaluations and waiting, which only look.
+Two runs with the same `sha256` are the same run.
 """
 
 import json
@@ -22,6 +22,7 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    RoundLost,
     Started,
     Waiting,
 )
@@ -170,6 +171,15 @@ def as_record(event: Event) -> dict[str, Any] | None:
                 "delta_norm": receipt.delta_norm,
                 **receipt.figures,
             }
+        case RoundLost(seconds, client_id, number, reason, version):
+            return {
+                "event": "lose",
+                "seconds": seconds,
+                "client": client_id,
+                "round": number,
+                "reason": reason,
+                "version": version,
+            }
         case Replaced(seconds, client_id, successor, version, epochs):
             return {
                 "event": "replace",
@@ -207,6 +217,7 @@ _FIELDS = {
         Started(0.0, "", ""),
         Joined(0.0, "", 1, 1),
         Received(0.0, 0, 1, 1, Receipt("", True, 1)),
+        RoundLost(0.0, "", 0, "", 1),
         Replaced(0.0, "", "", 1, 1),
         Left(0.0, "", ""),
         Finished(0.0, 1, ""),
