@@ -23,26 +23,48 @@ class Ink(nn.Module):
     """Images of bytes, white paper at 255, as one channel of floats: paper 0, ink 1."""
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(n, side, side) bytes to (n, 1, side, side) floats."""
-        return torch.rsub(pixels.unsqueeze(1), 255).float().div_(255)
+        """(n, side, side) bytes to (n, 1, side, side) floats.
+
+        The one channel comes last in memory, and so do those of the layers that follow: pooling
+        is then ten times as fast.
+        """
+        ink = torch.rsub(pixels.unsqueeze(-1), 255).float().div_(255)
+        return ink.permute(0, 3, 1, 2)
+
+
+class Cut(nn.Module):
+    """The upper left part of images, of so many pixels a side."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__()
+        self.side = side
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(n, any, any) to (n, side, side)."""
+        return pixels[:, : self.side, : self.side]
 
 
 def cnn(channels: tuple[int, int], classes: int) -> nn.Sequential:
-    """Two convolutions, one pooling and one fully connected layer, as for FEMNIST.
+    """Two 3 × 3 convolutions, each with a 2 × 2 pooling, and one fully connected layer.
 
-    The first convolution moves two pixels at a time, which leaves a quarter of the work.
+    A side of 28 pixels shrinks to 26, 13, 11 and 5, so the second pooling leaves out the 11th
+    row and column. Nothing else depends on the last two rows and columns of the image: they are
+    cut off at once. Pooling before ReLU is ReLU before pooling with a quarter of the work.
     """
     first, second = channels
-    side = ((IMAGE_SIDE - 5) // 2 + 1 - 2) // 2
+    pooled = ((IMAGE_SIDE - 2) // 2 - 2) // 2
+    seen = 2 * (2 * pooled + 2) + 2
     return nn.Sequential(
+        Cut(seen),
         Ink(),
-        nn.Conv2d(1, first, kernel_size=5, stride=2),
+        nn.Conv2d(1, first, kernel_size=3),
+        nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Conv2d(first, second, kernel_size=3),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(second * side * side, classes),
+        nn.Linear(second * pooled * pooled, classes),
     )
 
 
