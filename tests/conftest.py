@@ -19,7 +19,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 SMALL_EVALUATION = (
-    *("paper", "--task", "synthetic-1-1", "--seconds", "2", "--seeds", "2", "--table", "1"),
+    *("paper", "--task", "synthetic-1-1", "--seconds", "8", "--seeds", "2", "--table", "1"),
     *(word for number in range(1, 6) for word in ("--figure", str(number))),
     *("--suspension", "0", "--suspension", "0.5", "--workers", "2"),
 )

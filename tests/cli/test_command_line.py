@@ -247,7 +247,7 @@ def test_a_hundred_thousand_clients_of_whom_a_few_are_at_work(tmp_path: Path) ->
     digests = set()
     for workers in ("1", "2"):
         out = tmp_path / workers
-        options = ["--seconds", "1", "--workers", workers, "--out", str(out)]
+        options = ["--seconds", "1", "--widths", "20,10", "--workers", workers, "--out", str(out)]
         done = asyncfeded("run", *many, *options)
         assert (done.returncode, done.stderr) == (0, "")
         digests.add(json.loads((out / "summary.json").read_text())["log_sha256"])
@@ -257,13 +257,13 @@ def test_a_hundred_thousand_clients_of_whom_a_few_are_at_work(tmp_path: Path) ->
     with (out / "clients.csv").open() as file:
         clients = list(csv.DictReader(file))
     heard = [client for client in clients if int(client["updates"])]
-    assert 20 < len(heard) <= summary["updates"]
+    assert 15 < len(heard) <= summary["updates"]
     assert {int(client["examples"]) for client in heard} <= set(range(45, 55))
     assert sum(client["accuracy"] != "" for client in clients) == 20
     events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
     assert sum(event["event"] == "join" for event in events) == 4
     assert sum(event["event"] == "replace" for event in events) == len(
-        [event for event in events if event["event"] == "update"]
+        [event for event in events if event["event"] in ("update", "lose")]
     )
 
 
@@ -274,7 +274,7 @@ def test_a_hundred_thousand_clients_of_whom_a_few_are_at_work(tmp_path: Path) ->
         (["--at-work", "2", "--leave", "client-1@1"], "join and leave must be left out"),
         (["--history", "sketch", "--rule", "fedasync-hinge"], "under rule 'fedasync-hinge'"),
         (["--sketch-buckets", "0"], "sketch_buckets must be greater than or equal to 1; given '0'"),
-        (["--kernel", "compiled", "--task", "femnist-standin"], "it calls 'unsqueeze'"),
+        (["--kernel", "compiled", "--task", "femnist-standin"], "it calls 'getitem'"),
         (["--kernel", "gpu"], "kernel must be 'auto', 'torch' or 'compiled'; given 'gpu'"),
     ],
 )

@@ -17,8 +17,17 @@ Command = Callable[..., None]
 
 GROUPS = {
     "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths"),
-    "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "test_clients"),
-    "The clients' devices": ("suspension", "devices", "join", "leave"),
+    "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "split", "test_clients"),
+    "The clients' devices": (
+        "suspension",
+        "hangs",
+        "hang_draws",
+        "hangs_from",
+        "devices",
+        "start_up",
+        "join",
+        "leave",
+    ),
     "The clients' training": (
         "learning_rate",
         "momentum",
@@ -37,7 +46,7 @@ GROUPS = {
 
 
 TASK_DEFAULTS = (
-    *("learning_rate", "momentum", "decay", "batch_size"),
+    *("learning_rate", "momentum", "decay", "decay_per", "batch_size"),
     *("widths", "min_examples", "max_examples"),
 )
 
@@ -112,10 +121,10 @@ def _flag(name: str) -> str:
 
 def _metavar(annotation: Any) -> str:
     """How a type is written in help: NUMBER, INTEGER, or its choices."""
-    if get_origin(annotation) is Literal:
-        return "|".join(get_args(annotation))
     kinds = {float: "NUMBER", int: "INTEGER", Path: "FOLDER"}
     for kind in (annotation, *get_args(annotation)):
+        if get_origin(kind) is Literal:
+            return "|".join(get_args(kind))
         if kind in kinds:
             return kinds[kind]
     return "TEXT"

@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
@@ -13,11 +14,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.experiment.paper.evaluation import Evaluation
-from asyncfeded.experiment.paper.plan import FIGURES, TABLES, TASKS, Plan, Scale
+from asyncfeded.experiment.paper.plan import FIGURES, SUSPENSIONS, TABLES, TASKS, Plan, Scale
 from asyncfeded.experiment.paper.record import Record
+from asyncfeded.experiment.paper.results import write_rows
+from asyncfeded.experiment.paper.updates import prediction_rows, predictions
 from asyncfeded.experiment.paper.work import Standing, Unit
+from asyncfeded.report.tables import mean_and_spread, table
 
 INTERRUPTED = 130
+PREDICTION_SEEDS = 5
 
 
 @click.command()
@@ -43,6 +48,11 @@ INTERRUPTED = 130
 @click.option(
     "--report-only", is_flag=True, help="make no runs: report what is in the folder's store"
 )
+@click.option(
+    "--predict-updates",
+    is_flag=True,
+    help="make no runs: print how many updates the devices make, beside the authors'",
+)
 @click.option("--workers", type=int, default=1, show_default=True, help="runs made at once")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="where data sets lie")
 @click.option(
@@ -62,6 +72,7 @@ def paper(
     seconds: float | None,
     suspension: tuple[float, ...],
     report_only: bool,
+    predict_updates: bool,
     workers: int,
     data_dir: Path | None,
     out: Path,
@@ -77,6 +88,7 @@ def paper(
       asyncfeded paper --figure 2 --task synthetic-1-1 --seeds 3
       asyncfeded paper --table 4 --task synthetic-1-1 --scale full --workers 2
       asyncfeded paper --figure 3 --scale full --suspension 0 --suspension 0.9 --seeds 3
+      asyncfeded paper --predict-updates --task femnist
     """
     everything = not (figure or table or study)
     plan = Plan(
@@ -90,6 +102,9 @@ def paper(
         suspensions=suspension,
         data_dir=data_dir,
     )
+    if predict_updates:
+        _predict_updates(plan.tasks, suspension or SUSPENSIONS, seeds or PREDICTION_SEEDS, out)
+        return
     command = shlex.join(["asyncfeded", *sys.argv[1:]])
     evaluation = Evaluation(plan, out, workers, command)
     console = make_console()
@@ -101,6 +116,35 @@ def paper(
         say(console, "interrupted: the runs that were done are kept; the same command goes on")
         sys.exit(INTERRUPTED)
     say(console, f"report: {evaluation.write()}")
+
+
+def _predict_updates(
+    tasks: Sequence[str], suspensions: Sequence[float], seeds: int, folder: Path
+) -> None:
+    """Print a table per task, and write all of it to a file."""
+    console = make_console()
+    headings = ["rule", "P", "drawn hangs", "/ authors'", "authors' hangs", "/ authors'", "authors"]
+    rows: list[dict[str, object]] = []
+    for task in tasks:
+        found = list(predictions([task], suspensions, seeds))
+        shown = [
+            (
+                cell.rule,
+                f"{cell.suspension:g}",
+                mean_and_spread(cell.drawn.mean, cell.drawn.sd, seeds, ".0f"),
+                f"{cell.drawn_ratio:.2f}",
+                f"{cell.replayed:.0f}",
+                f"{cell.replayed_ratio:.2f}",
+                f"{cell.authors:.0f}",
+            )
+            for cell in found
+        ]
+        console.print(table(f"{task}: updates in 300 s, {seeds} seeds", headings, shown))
+        rows += prediction_rows(found)
+    path = folder / "tables" / "updates.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(path, rows)
+    say(console, f"table: {path}")
 
 
 class PaperProgress:

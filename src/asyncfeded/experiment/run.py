@@ -1,6 +1,6 @@
 """One run from its settings, with its files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -22,7 +22,7 @@ from asyncfeded.experiment.federate import KEPT_DATASETS, federate
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.settings import RunSettings
-from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task
+from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task, split_of
 from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.recipe import Kernel
@@ -31,13 +31,16 @@ from asyncfeded.learning.rounds import LocalTraining
 from asyncfeded.learning.saving import save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.runtime.events import Event
-from asyncfeded.simulation.devices import Device, DeviceModel
+from asyncfeded.simulation.authors_draws import authors_hangs
+from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import (
     BYTES_PER_SECOND,
+    PAPER_MACHINES,
     PAPER_ROUND_SECONDS,
     heterogeneous_devices,
     paper_devices,
 )
+from asyncfeded.simulation.suspension import read_hangs
 
 MOST_PARAMETERS = 1_000_000_000
 
@@ -137,6 +140,7 @@ def resolved(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
         **asdict(_training(task, settings)),
         "widths": list(widths),
         "devices": _profile(task, settings),
+        "split": split_of(_data_choice(task, settings)) if task.has_splits else settings.split,
         "kernel": kernel_of(_shapes(task, widths), settings),
         "data_sha256": data.sha256,
         "hyperparameters": dict(task_rule(task, settings).settings),
@@ -164,16 +168,20 @@ def check(settings: RunSettings) -> None:
 def load_data(settings: RunSettings) -> FederatedData:
     """The data of a run."""
     task = find_task(settings.task)
+    return task.make_data(_data_choice(task, settings))
+
+
+def _data_choice(task: Task, settings: RunSettings) -> DataChoice:
+    """Which data a run uses; clients have as many as in the paper where its devices are used."""
     paper = _profile(task, settings) == task.paper_devices
-    return task.make_data(
-        DataChoice(
-            settings.clients,
-            settings.data_seed,
-            settings.min_examples,
-            settings.max_examples,
-            settings.data_dir,
-            PAPER_ROUND_SECONDS[task.paper_devices] if paper else None,
-        )
+    return DataChoice(
+        settings.clients,
+        settings.data_seed,
+        settings.min_examples,
+        settings.max_examples,
+        settings.data_dir,
+        task.paper_sizes if paper else None,
+        None if settings.split == "auto" else settings.split,
     )
 
 
@@ -226,28 +234,44 @@ def _training(task: Task, settings: RunSettings) -> LocalTraining:
 def _profile(task: Task, settings: RunSettings) -> str:
     """The name of the devices to use; the paper's are for its own number of clients."""
     paper = task.paper_devices
-    if settings.devices == "auto":
+    profile: str = settings.devices
+    if profile == "auto":
         fits = settings.clients == len(PAPER_ROUND_SECONDS[paper])
-        return paper if fits else "heterogeneous"
-    if settings.devices not in ("heterogeneous", "real"):
-        paper_devices(settings.devices, ClientNames(settings.clients))
-    return settings.devices
+        profile = paper if fits else "heterogeneous"
+    elif profile not in ("heterogeneous", "real"):
+        paper_devices(profile, ClientNames(settings.clients))
+    if settings.hang_draws == "authors" and profile not in PAPER_MACHINES:
+        raise SettingError(
+            f"hang_draws 'authors' needs the paper's devices, of 10 clients; the devices are "
+            f"{profile!r}"
+        )
+    return profile
 
 
 def _devices(task: Task, settings: RunSettings, data: FederatedData) -> DeviceModel | None:
     profile = _profile(task, settings)
     if profile == "real":
         return None
-    devices: Mapping[str, Device]
     if profile == "heterogeneous":
-        devices = heterogeneous_devices(data.sizes, settings.seed)
+        model = DeviceModel(
+            heterogeneous_devices(data.sizes, settings.seed), bytes_per_second=BYTES_PER_SECOND
+        )
     else:
-        devices = paper_devices(profile, list(data.train))
-    return DeviceModel(
-        devices,
+        barrier = task_rule(task, settings).on_round_end is not None
+        devices = paper_devices(profile, list(data.train), barrier, settings.suspension)
+        model = DeviceModel(devices, jitter=PAPER_MACHINES[profile].jitter(barrier))
+    recorded = None
+    if settings.hangs_from is not None:
+        recorded = read_hangs(settings.hangs_from)
+    elif settings.hang_draws == "authors":
+        recorded = authors_hangs(list(model.devices), settings.suspension)
+    return replace(
+        model,
         seed=settings.seed,
-        suspension=settings.suspension,
-        bytes_per_second=BYTES_PER_SECOND,
+        start_up_seconds=settings.start_up,
+        suspension=settings.suspension if recorded is None else 0.0,
+        hangs=settings.hangs,
+        recorded=recorded,
     )
 
 

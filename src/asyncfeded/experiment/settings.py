@@ -27,17 +27,19 @@ from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
 from asyncfeded.experiment.limits import check_at_work, check_evaluations
 from asyncfeded.experiment.worlds import On, WorkersOn
+from asyncfeded.learning.rounds import DecayPer
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import MOST_SUSPENSION
+from asyncfeded.simulation.suspension import Hangs
 
 Devices = Literal[
     "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
 ]
 
 MOST_DIGITS = 19
-TEXTS = ("task", "rule", "out", "data_dir", "ray_address")
+TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "ray_address")
 
 
 def _pair(value: object) -> object:
@@ -74,10 +76,25 @@ class RunSettings(BaseModel):
         0.1,
         ge=0,
         le=MOST_SUSPENSION,
-        description="P, the probability that a client hangs between rounds",
+        description="P, the probability that a client's round is suspended",
+    )
+    hangs: Hangs = Field(
+        "lose",
+        description="what a hang does: lose the update of the round before it, or delay the next",
+    )
+    hang_draws: Literal["seed", "authors"] = Field(
+        "seed",
+        description="whose random numbers lose rounds: the seed's, or the authors' own for this P, "
+        "which need the paper's devices",
+    )
+    hangs_from: Path | None = Field(
+        None,
+        description="a CSV file of the rounds that are lost (client, round, hang), in place of P",
     )
     seed: int = Field(0, ge=0, description="the seed of everything but the data")
-    data_seed: int = Field(1, ge=0, description="the seed of the data")
+    data_seed: int = Field(
+        0, ge=0, description="the seed of the data; 0: the paper's Synthetic-1-1"
+    )
     data_dir: Path | None = Field(
         None, description="where data sets lie [default: ASYNCFEDED_DATA_DIR or a user folder]"
     )
@@ -85,6 +102,11 @@ class RunSettings(BaseModel):
         None, ge=1, description="choose among clients with at least so many"
     )
     max_examples: int | None = Field(None, ge=2, description="cap on a client's examples")
+    split: Literal["auto", "position", "random"] = Field(
+        "auto",
+        description="how Shakespeare is parted for testing; random: a tenth anywhere, as in the "
+        "paper; position: the end, which leaks nothing; auto: random with the paper's devices",
+    )
     test_clients: int = Field(
         1000, ge=1, description="of more clients than so many, so many are drawn to test with"
     )
@@ -93,12 +115,17 @@ class RunSettings(BaseModel):
         "auto",
         description="the machines; auto: the paper's if it has them; real: none imposed, on Ray",
     )
+    start_up: float = Field(
+        0.0,
+        ge=0,
+        description="seconds that a client's first round takes more; 6 to 11 in the paper",
+    )
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
     leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
     learning_rate: float | None = Field(None, gt=0, description="of the clients")
     momentum: float | None = Field(None, ge=0, lt=1, description="of the clients")
     decay: float | None = Field(None, gt=0, le=1, description="factor of the learning rate")
-    decay_per: Literal["round", "epoch"] = Field("round", description="how often it decays")
+    decay_per: DecayPer | None = Field(None, description="how often it decays")
     batch_size: int | None = Field(None, ge=1, description="examples per mini-batch")
     unit: Literal["epochs", "steps"] = Field("epochs", description="what K counts")
     max_staleness: float | None = Field(None, gt=0, description="Γ: discard what is staler")
@@ -252,6 +279,11 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
             raise SettingError("join and leave must be left out where at_work is given")
     else:
         check_at_work(settings.clients)
+    if settings.hang_draws == "authors":
+        if settings.hangs_from is not None:
+            raise SettingError("hangs_from must be left out where hang_draws is 'authors'")
+        if settings.hangs == "delay":
+            raise SettingError("hangs must be 'lose' where hang_draws is 'authors'; given 'delay'")
     check_evaluations(settings.seconds, settings.evaluate_every)
     _check_world(settings)
     _ = settings.memberships

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +14,10 @@ from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data import femnist, roles, shakespeare
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import femnist_standin
+from asyncfeded.data.published_synthetic import CLASSES, FEATURES
 from asyncfeded.data.role_files import load_roles
-from asyncfeded.data.synthetic import CLASSES, FEATURES, synthetic
+from asyncfeded.data.shakespeare import Split
+from asyncfeded.data.synthetic import synthetic
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.learning.models import NextCharacter, cnn, mlp
 from asyncfeded.learning.rounds import LocalTraining
@@ -24,18 +25,11 @@ from asyncfeded.learning.rounds import LocalTraining
 PAPER_RULES = ("asyncfeded", "fedasync-constant", "fedasync-hinge", "fedavg", "fedprox")
 """The rules that the paper compares, its own first."""
 
-EXAMPLES_PER_ROUND_SECOND = 600
-"""A client's examples per second of its K = 10 round on Synthetic-1-1.
+TRAINING = LocalTraining(momentum=0.5, decay=0.995, decay_per="step")
+"""What the training of the paper's tasks has in common.
 
-In the authors' runs a round's time is proportional to the client's share of the data. At 600 the
-smallest client, with 0.083 s, has 50 examples, the least that the recipe gives.
-"""
-
-WINDOWS_PER_ROUND_SECOND = 100
-"""The same on Shakespeare: 480 to 2,470 windows per role, 1,109 on average.
-
-All windows of a role would be ten times as many, and share 79 of 80 characters with their
-neighbours.
+The period of the decay and the batch sizes below are not in the paper: these fit the authors'
+published curves.
 """
 
 DATA_DIR_VARIABLE = "ASYNCFEDED_DATA_DIR"
@@ -48,8 +42,7 @@ Widths = tuple[int, int]
 class DataChoice:
     """Which part of a data set a run uses; None stands for the task's own value.
 
-    `round_seconds` are the round times of the paper's devices, where these are used: the paper's
-    clients have data in proportion.
+    `sizes` are how many examples the clients have in the paper, where its devices are used.
     """
 
     clients: int
@@ -57,12 +50,17 @@ class DataChoice:
     min_examples: int | None = None
     max_examples: int | None = None
     data_dir: Path | None = None
-    round_seconds: Sequence[float] | None = None
+    sizes: Sequence[int] | None = None
+    split: Split | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A learning task: its data, its model, and the settings that go with it."""
+    """A learning task: its data, its model, and the settings that go with it.
+
+    `paper_sizes` are how many examples the paper's clients have, where these are not drawn.
+    `has_splits` says whether the test data can be chosen by position as well as at random.
+    """
 
     name: str
     make_data: Callable[[DataChoice], FederatedData]
@@ -70,6 +68,8 @@ class Task:
     widths: Widths
     training: LocalTraining
     paper_devices: str
+    paper_sizes: tuple[int, ...] | None = None
+    has_splits: bool = False
     rule_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -115,31 +115,20 @@ def dataset_folder(name: str, data_dir: Path | None) -> Path:
 def _synthetic_task(name: str, alpha: float, beta: float) -> Task:
     def make_data(choice: DataChoice) -> FederatedData:
         _refuse_minimum(name, choice)
-        sizes = None
-        if choice.round_seconds is not None:
-            most = choice.max_examples or sys.maxsize
-            drawn = (round(EXAMPLES_PER_ROUND_SECOND * time) for time in choice.round_seconds)
-            sizes = [min(most, size) for size in drawn]
-        return synthetic(
-            alpha,
-            beta,
-            choice.clients,
-            choice.seed,
-            num_examples=sizes,
-            max_examples=choice.max_examples,
-        )
+        _refuse_split(name, choice)
+        return synthetic(alpha, beta, choice.clients, choice.seed, max_examples=choice.max_examples)
 
     return Task(
         name=name,
         make_data=make_data,
         make_module=lambda widths: mlp(FEATURES, widths, CLASSES),
-        widths=(200, 100),
-        training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
+        widths=(400, 200),
+        training=replace(TRAINING, learning_rate=0.01, batch_size=256),
         paper_devices="paper-synthetic",
         rule_settings={
             "asyncfeded": {"lam": 5.0, "eps": 5.0, "gamma_bar": 3.0, "kappa": 1.0},
             "fedasync-constant": {"alpha": 0.1},
-            "fedasync-hinge": {"alpha": 0.1, "a": 5.0, "b": 5.0},
+            "fedasync-hinge": {"alpha": 0.1, "a": 5.0, "b": 5.0, "lag_in": "seconds"},
             "fedprox": {"mu": 0.1},
         },
     )
@@ -152,20 +141,21 @@ def _femnist_data(choice: DataChoice) -> FederatedData:
 
 def _femnist_standin_data(choice: DataChoice) -> FederatedData:
     _refuse_minimum("femnist-standin", choice)
-    writers = femnist_standin(choice.clients, choice.seed)
+    writers = femnist_standin(choice.clients, choice.seed, choice.sizes)
     return _of_writers("femnist-standin", writers, choice, min_examples=1)
 
 
 def _of_writers(
     name: str, writers: femnist.Writers, choice: DataChoice, min_examples: int
 ) -> FederatedData:
+    _refuse_split(name, choice)
     return femnist.femnist(
         writers,
         choice.clients,
         choice.seed,
         min_examples=min_examples,
         max_examples=choice.max_examples,
-        round_seconds=choice.round_seconds,
+        sizes=choice.sizes,
         name=name,
     )
 
@@ -191,17 +181,29 @@ def _of_roles(
         choice.seed,
         min_examples=min_examples,
         max_examples=_windows_per_role(choice),
+        split=split_of(choice),
         name=name,
     )
 
 
 def _windows_per_role(choice: DataChoice) -> int | Sequence[int]:
-    """As given; otherwise in proportion to the paper's round times, where there are some."""
-    if choice.max_examples is not None:
-        return choice.max_examples
-    if choice.round_seconds is None:
-        return shakespeare.MAX_EXAMPLES
-    return [round(WINDOWS_PER_ROUND_SECOND * seconds) for seconds in choice.round_seconds]
+    """As many as in the paper, where its devices are used; capped as given, or at 1,000."""
+    if choice.sizes is None:
+        return choice.max_examples or shakespeare.MAX_EXAMPLES
+    return [min(size, choice.max_examples or size) for size in choice.sizes]
+
+
+def split_of(choice: DataChoice) -> Split:
+    """How a role's windows are parted: as given, else as in the paper with its devices only."""
+    return choice.split or ("position" if choice.sizes is None else "random")
+
+
+def _refuse_split(name: str, choice: DataChoice) -> None:
+    if choice.split is not None:
+        raise SettingError(
+            f"split must be 'auto' for task {name!r}; given {choice.split!r}: only the text of "
+            "shakespeare and shakespeare-standin can be parted by position"
+        )
 
 
 def _refuse_minimum(name: str, choice: DataChoice) -> None:
@@ -216,19 +218,19 @@ _FEMNIST = Task(
     name="femnist",
     make_data=_femnist_data,
     make_module=lambda widths: cnn(widths, femnist.CLASSES),
-    widths=(16, 32),
-    training=LocalTraining(learning_rate=0.01, momentum=0.5, decay=0.995),
+    widths=(32, 64),
+    training=replace(TRAINING, learning_rate=0.01, batch_size=64),
     paper_devices="paper-femnist",
+    paper_sizes=femnist.PAPER_SIZES,
     rule_settings={
         "asyncfeded": {
             "lam": 1.0,
             "eps": 1.0,
             "gamma_bar": 3.0,
             "kappa": 0.05,
-            "rounding": "carry",
         },
         "fedasync-constant": {"alpha": 0.5},
-        "fedasync-hinge": {"alpha": 0.5, "a": 0.5, "b": 0.5},
+        "fedasync-hinge": {"alpha": 0.5, "a": 0.5, "b": 0.5, "lag_in": "seconds"},
         "fedprox": {"mu": 1.0},
     },
 )
@@ -238,12 +240,14 @@ _SHAKESPEARE = Task(
     make_data=_shakespeare_data,
     make_module=lambda widths: NextCharacter(*widths, roles.CLASSES),
     widths=(8, 32),
-    training=LocalTraining(learning_rate=1.0, momentum=0.5, decay=0.995),
+    training=replace(TRAINING, learning_rate=1.0, batch_size=128),
     paper_devices="paper-shakespeare",
+    paper_sizes=shakespeare.PAPER_SIZES,
+    has_splits=True,
     rule_settings={
         "asyncfeded": {"lam": 5.0, "eps": 10.0, "gamma_bar": 3.0, "kappa": 1.0},
         "fedasync-constant": {"alpha": 0.1},
-        "fedasync-hinge": {"alpha": 0.1, "a": 15.0, "b": 15.0},
+        "fedasync-hinge": {"alpha": 0.1, "a": 15.0, "b": 15.0, "lag_in": "seconds"},
         "fedprox": {"mu": 0.01},
     },
 )

@@ -51,6 +51,21 @@ class Landscape:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """Numbers in rows and columns, coloured from −limit (red) to limit (blue); None is empty."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Values]
+    limit: float
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The numbers as they are shown."""
+        return [["" if v is None else f"{v:+.1f}" for v in row] for row in self.values]
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One pair of axes."""
 
@@ -61,6 +76,7 @@ class Panel:
     as_percent: bool = False
     logarithmic: bool = False
     landscape: Landscape | None = None
+    matrix: Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +99,20 @@ def save(chart: Chart, path: Path) -> None:
     figure = Figure(figsize=(columns * width, rows * height + below), layout="constrained")
     figure.suptitle(chart.title, parse_math=False)
     for index, panel in enumerate(chart.panels):
-        _draw(panel, figure.add_subplot(rows, columns, index + 1))
+        axes = figure.add_subplot(rows, columns, index + 1)
+        if panel.matrix is None:
+            _draw(panel, axes)
+        else:
+            _draw_matrix(panel, panel.matrix, axes)
     handles = {
         label: handle
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=across, frameon=False
-    )
+    if handles:
+        figure.legend(
+            handles.values(), handles, loc="outside lower center", ncols=across, frameon=False
+        )
     for suffix in (".png", ".svg"):
         # Without a date, the same chart gives the same file.
         metadata = {"Date": None} if suffix == ".svg" else {}
@@ -139,8 +160,49 @@ def _draw(panel: Panel, axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def _draw_matrix(panel: Panel, matrix: Matrix, axes: Axes) -> None:
+    axes.set_title(panel.title, fontsize=10, parse_math=False)
+    axes.set_xlabel(panel.x_label, parse_math=False)
+    values = np.array([_gaps(row) for row in matrix.values])
+    axes.imshow(values, cmap="RdBu", vmin=-matrix.limit, vmax=matrix.limit, aspect="auto")
+    axes.set_xticks(range(len(matrix.columns)), matrix.columns, fontsize=8)
+    axes.set_yticks(range(len(matrix.rows)), matrix.rows, fontsize=8)
+    for row, texts in enumerate(matrix.texts):
+        for column, text in enumerate(texts):
+            dark = abs(np.nan_to_num(values[row, column])) > 0.6 * matrix.limit
+            colour = "white" if dark else "black"
+            axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+
+
+def _interactive_matrix(panel: Panel, matrix: Matrix) -> go.Figure:
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=list(matrix.columns),
+        y=list(matrix.rows),
+        z=[list(row) for row in matrix.values],
+        text=matrix.texts,
+        texttemplate="%{text}",
+        colorscale="RdBu",
+        zmin=-matrix.limit,
+        zmax=matrix.limit,
+        showscale=False,
+    )
+    figure.update_layout(
+        title={"text": panel.title, "font": {"size": 15}},
+        template="plotly_white",
+        autosize=True,
+        height=PANEL_PIXELS,
+        margin={"l": 130, "r": 10, "t": 40, "b": 45},
+    )
+    figure.update_xaxes(title=panel.x_label, type="category")
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
 def interactive(panel: Panel) -> go.Figure:
     """One panel for a browser."""
+    if panel.matrix is not None:
+        return _interactive_matrix(panel, panel.matrix)
     figure = go.Figure()
     if panel.landscape is not None:
         figure.add_contour(

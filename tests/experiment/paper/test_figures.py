@@ -1,12 +1,19 @@
 from asyncfeded.experiment.paper.figures import over_suspension
 from asyncfeded.experiment.paper.plan import Plan
-from asyncfeded.experiment.paper.results import CellFigures
+from asyncfeded.experiment.paper.results import CellFigures, Measured
 from asyncfeded.report.spread import Spread
 
 
 def test_a_band_ends_where_values_do() -> None:
     cells = [
-        CellFigures("femnist", "fedavg", suspension, 3, accuracy, seconds, Spread(9.0, 1.0), None)
+        CellFigures(
+            "femnist",
+            "fedavg",
+            suspension,
+            Measured(3, accuracy, seconds, seconds, Spread(9.0, 1.0)),
+            None,
+            None,
+        )
         for suspension, accuracy, seconds in (
             (0.0, Spread(0.95, 0.1), Spread(30.0, 10.0)),
             (0.9, Spread(0.1, 0.25), Spread(90.0, 150.0)),

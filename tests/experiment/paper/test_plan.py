@@ -1,6 +1,7 @@
 """Which runs the evaluation consists of, and that they are fair and complete."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.paper.authors import authors_cells
 from asyncfeded.experiment.paper.plan import (
+    AUTHORS_HANGS,
     SUSPENSIONS,
     TASKS,
     Cell,
@@ -19,7 +21,7 @@ from asyncfeded.experiment.paper.plan import (
     runs_of,
     settings_of,
 )
-from asyncfeded.experiment.paper.record import identity
+from asyncfeded.experiment.paper.record import identity, key
 from asyncfeded.experiment.paper.sweeps import SWEEPS, target_accuracy
 from asyncfeded.experiment.paper.work import data_for
 from asyncfeded.experiment.settings import run_settings
@@ -31,8 +33,12 @@ SYNTHETIC = Plan(tasks=("synthetic-1-1",))
 
 def test_the_full_evaluation_is_the_paper_s() -> None:
     cells = cells_over_time(FULL)
-    assert len(cells) == 3 * 5 * 10
-    assert len(runs_of(FULL, cells)) == 150 * 5
+    drawn = [cell for cell in cells if not cell.given]
+    replayed = [cell for cell in cells if cell.given == AUTHORS_HANGS]
+    assert len(drawn) == 3 * 5 * 10
+    assert len(replayed) == 3 * 5 * 9  # at P = 0 nobody hangs
+    assert len(cells) == len(drawn) + len(replayed)
+    assert len(runs_of(FULL, cells)) == 150 * 5 + 135
     assert {(c.task, c.rule, c.suspension) for c in cells} == set(authors_cells())
     assert {FULL.seconds_of(task) for task in TASKS} == {300.0}
 
@@ -84,8 +90,31 @@ def test_what_changes_no_result_changes_no_key() -> None:
     plain = run_settings({"task": "synthetic-1-1"})
     same = run_settings({"task": "synthetic-1-1", "workers": 2, "out": "x", "lam": 5.0, "eps": 5.0})
     other = run_settings({"task": "synthetic-1-1", "lam": 4.0})
-    assert identity(plain, data) == identity(same, data)
-    assert identity(plain, data) != identity(other, data)
+    assert key(identity(plain, data)) == key(identity(same, data))
+    assert key(identity(plain, data)) != key(identity(other, data))
+
+
+def test_a_setting_that_is_new_and_at_its_default_changes_no_key() -> None:
+    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    known = identity(run_settings({"task": "synthetic-1-1"}), data)
+    before = {name: value for name, value in known.items() if name != "hangs"}
+    before["hyperparameters"] = {
+        name: value for name, value in known["hyperparameters"].items() if name != "rounding"
+    }
+    assert key(before) == key(known)
+    delayed = identity(run_settings({"task": "synthetic-1-1", "hangs": "delay"}), data)
+    assert key(delayed) != key(known)
+
+
+def test_recorded_hangs_count_by_their_content(tmp_path: Path) -> None:
+    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    keys = []
+    for name, hang in (("one.csv", 1), ("same.csv", 1), ("other.csv", 2)):
+        path = tmp_path / name
+        path.write_text(f"client,round,hang\nclient-0,0,{hang}\n")
+        settings = run_settings({"task": "synthetic-1-1", "hangs_from": str(path)})
+        keys.append(key(identity(settings, data)))
+    assert keys[0] == keys[1] != keys[2]
 
 
 @pytest.mark.parametrize(

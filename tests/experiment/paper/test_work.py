@@ -17,7 +17,7 @@ COMMAND = ("paper", "--task", "synthetic-1-1", "--figure", "5", "--seconds", "8"
 
 
 def unit(told: list[Record], **given: object) -> Unit:
-    settings = run_settings({"seconds": 1.0, "suspension": 0.0, **given})
+    settings = run_settings({"seconds": 1.0, "start_up": 0.0, "suspension": 0.0, **given})
     return Unit(settings, told.append)
 
 

@@ -24,7 +24,7 @@ class PoolThatIsDoneAtOnce:
             future.set_exception(TrainingError("client-1 failed"))
         else:
             summary = {"wall_seconds": 1.0}
-            future.set_result(Record(work._key(settings), {}, [0.0], [0.5], summary, {}))
+            future.set_result(Record(work._key(settings), {}, [0.0], [0.5], [1.0], summary, {}))
         return future
 
     def shutdown(self, wait: bool, cancel_futures: bool) -> None:
@@ -41,7 +41,7 @@ def reader_gone(standing: Standing, done: Unit | None, record: Record | None) ->
 
 
 def units(*seeds: int) -> list[Unit]:
-    return [Unit(run_settings({"seconds": 1.0, "seed": seed})) for seed in seeds]
+    return [Unit(run_settings({"seconds": 1.0, "start_up": 0.0, "seed": seed})) for seed in seeds]
 
 
 def test_a_run_that_ends_together_with_a_failed_one_is_kept(

@@ -2,31 +2,10 @@
 
 from collections.abc import Sequence
 
-from asyncfeded.experiment.paper.results import CellFigures, Contest
+from asyncfeded.experiment.paper.results import CellFigures, Contest, Measured
 from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.page import Grid, Section
 from asyncfeded.report.tables import mean_and_spread
-
-WHY = {
-    "synthetic-1-1": (
-        "Synthetic-1-1. Our clients have 600 examples per second of the authors' round times, so "
-        "that the largest holds 41 % of the data; where it hangs, the others pull the model away. "
-        "fedasync-hinge weighs by the lag in versions, which for slow clients is in the hundreds "
-        "with b = 5, so their updates count for next to nothing; in the authors' results hinge and "
-        "constant agree within their spread, which does not fit a lag in versions."
-    ),
-    "femnist": (
-        "FEMNIST. Ten of LEAF's writers with about 157 images each and a narrow CNN; one "
-        "test image is 0.6 points. With Eq. 8 as printed K could never rise at κ = 0.05 and γ̄ = 3, "
-        "and in the authors' results it does, so K's fraction is carried here."
-    ),
-    "shakespeare": (
-        "Shakespeare. With the paper's hyperparameters the staleness of our clients is mostly "
-        "below γ̄ = 3, so that K rises round by round, and at P = 0 and 0.1 the model falls apart. "
-        "With one seed at P = 0.1 it held with λ/ε = 0.1, and with γ̄ = 0.1, which keeps K at 1. In "
-        "the authors' runs K fell to 1 at once and climbed by 1 or 2 at a time."
-    ),
-}
 
 
 def cell_rows(found: Sequence[CellFigures]) -> list[dict[str, object]]:
@@ -36,20 +15,31 @@ def cell_rows(found: Sequence[CellFigures]) -> list[dict[str, object]]:
             "task": cell.task,
             "rule": cell.rule,
             "suspension": cell.suspension,
-            "runs": cell.runs,
-            "max_accuracy_mean": round(cell.max_accuracy.mean, 5),
-            "max_accuracy_sd": round(cell.max_accuracy.sd, 5),
-            "t90_seconds_mean": round(cell.t90_seconds.mean, 2),
-            "t90_seconds_sd": round(cell.t90_seconds.sd, 2),
-            "updates_mean": round(cell.updates.mean, 1),
+            **_columns("", cell.drawn),
+            **_columns("authors_hangs_", cell.replayed),
             "authors_runs": cell.authors.runs if cell.authors else "",
             "authors_max_accuracy_mean": cell.authors.max_accuracy.mean if cell.authors else "",
             "authors_max_accuracy_sd": cell.authors.max_accuracy.sd if cell.authors else "",
             "authors_t90_seconds_mean": cell.authors.t90_seconds.mean if cell.authors else "",
             "authors_updates_mean": cell.authors.updates if cell.authors else "",
+            "difference": "" if cell.difference is None else round(cell.difference, 5),
         }
         for cell in found
     ]
+
+
+def _columns(prefix: str, measured: Measured | None) -> dict[str, object]:
+    if measured is None:
+        names = ("max_accuracy_mean", "max_accuracy_sd", "t90_seconds_mean", "t90_seconds_sd")
+        return {f"{prefix}{name}": "" for name in ("runs", *names, "updates_mean")}
+    return {
+        f"{prefix}runs": measured.runs,
+        f"{prefix}max_accuracy_mean": round(measured.max_accuracy.mean, 5),
+        f"{prefix}max_accuracy_sd": round(measured.max_accuracy.sd, 5),
+        f"{prefix}t90_seconds_mean": round(measured.t90_seconds.mean, 2),
+        f"{prefix}t90_seconds_sd": round(measured.t90_seconds.sd, 2),
+        f"{prefix}updates_mean": round(measured.updates.mean, 1),
+    }
 
 
 def first_places(
@@ -125,13 +115,13 @@ def robustness(found: Sequence[CellFigures]) -> Section | None:
             if first.authors and last.authors:
                 loss = first.authors.max_accuracy.mean - last.authors.max_accuracy.mean
                 theirs = f"{100 * loss:+.1f}"
-            ours = 100 * (first.max_accuracy.mean - last.max_accuracy.mean)
+            ours = 100 * (first.ours.max_accuracy.mean - last.ours.max_accuracy.mean)
             rows.append(
                 (
                     f"{task}, {rule}",
                     f"P = {low:g} to {high:g}",
-                    f"{first.max_accuracy.mean:.1%}",
-                    f"{last.max_accuracy.mean:.1%}",
+                    f"{first.ours.max_accuracy.mean:.1%}",
+                    f"{last.ours.max_accuracy.mean:.1%}",
                     f"{ours:+.1f}",
                     theirs,
                 )
@@ -148,23 +138,20 @@ def robustness(found: Sequence[CellFigures]) -> Section | None:
 
 
 def differences(found: Sequence[CellFigures]) -> Section:
-    """Every cell beside the authors', and why they differ."""
-    headings = ["rule", "ours", "authors", "difference"]
-    headings += ["90 %: ours", "authors", "updates", "authors"]
+    """Every cell beside the authors'."""
+    headings = ["rule", "ours", "ours, authors' hangs", "authors", "difference"]
+    headings += ["90 %: ours", "authors' hangs", "without start-up", "authors", "updates"]
+    headings += ["authors' hangs", "authors"]
     grids = []
     for task in dict.fromkeys(cell.task for cell in found):
         for suspension in sorted({cell.suspension for cell in found if cell.task == task}):
             cells = [c for c in found if (c.task, c.suspension) == (task, suspension)]
             rows = [_beside(cell) for cell in cells]
             grids.append(Grid(f"{task}, P = {suspension:g}", headings, rows, folded=True))
-    return Section("differences", "Ours beside the authors'", _why(found), grids=grids)
+    return Section("differences", "Ours beside the authors'", _furthest(found), grids=grids)
 
 
 def _beside(cell: CellFigures) -> tuple[str, ...]:
-    ours = mean_and_spread(
-        100 * cell.max_accuracy.mean, 100 * cell.max_accuracy.sd, cell.runs, ".2f"
-    )
-    t90 = mean_and_spread(cell.t90_seconds.mean, cell.t90_seconds.sd, cell.runs, ".0f")
     theirs = ("–", "–", "–", "–")
     if cell.authors is not None and cell.difference is not None:
         accuracy, t90s = cell.authors.max_accuracy, cell.authors.t90_seconds
@@ -176,18 +163,39 @@ def _beside(cell: CellFigures) -> tuple[str, ...]:
         )
     return (
         cell.rule,
-        f"{ours} %",
+        _accuracy(cell.drawn),
+        _accuracy(cell.replayed),
         theirs[0],
         theirs[1],
-        f"{t90} s",
+        _t90(cell.drawn),
+        _t90(cell.replayed),
+        f"{cell.comparable.training_t90_seconds.mean:.0f} s",
         theirs[2],
-        f"{cell.updates.mean:.0f}",
+        _updates(cell.drawn),
+        _updates(cell.replayed),
         theirs[3],
     )
 
 
-def _why(found: Sequence[CellFigures]) -> list[str]:
-    """Where we differ most, and what is known of the reasons."""
+def _accuracy(found: Measured | None) -> str:
+    if found is None:
+        return "–"
+    accuracy = found.max_accuracy
+    return f"{mean_and_spread(100 * accuracy.mean, 100 * accuracy.sd, found.runs, '.2f')} %"
+
+
+def _t90(found: Measured | None) -> str:
+    if found is None:
+        return "–"
+    return f"{mean_and_spread(found.t90_seconds.mean, found.t90_seconds.sd, found.runs, '.0f')} s"
+
+
+def _updates(found: Measured | None) -> str:
+    return "–" if found is None else f"{found.updates.mean:.0f}"
+
+
+def _furthest(found: Sequence[CellFigures]) -> list[str]:
+    """Where we differ most."""
     paragraphs = []
     for task in dict.fromkeys(cell.task for cell in found):
         known = [c for c in found if c.task == task and c.difference is not None]
@@ -199,6 +207,4 @@ def _why(found: Sequence[CellFigures]) -> list[str]:
                 f"furthest {widest.rule} at P = {widest.suspension:g} "
                 f"({100 * (widest.difference or 0.0):+.1f} points)."
             )
-        if task in WHY:
-            paragraphs.append(f"{WHY[task]} (Seen in runs of 300 s.)")
     return paragraphs

@@ -1,10 +1,18 @@
 """The evaluation from its plan to its report: which runs, and what is written of them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.experiment.paper import beside_authors, figures, griewank, variants, words
+from asyncfeded.experiment.paper import (
+    agreement,
+    beside_authors,
+    figures,
+    griewank,
+    variants,
+    words,
+)
 from asyncfeded.experiment.paper.plan import (
     USUAL_SUSPENSION,
     Cell,
@@ -98,7 +106,13 @@ class Evaluation:
         if not found:
             return
         write_rows(self._folder / "tables" / "cells.csv", beside_authors.cell_rows(found))
-        first = beside_authors.first_places(our_contests(found), authors_contests(), self._command)
+        ours = our_contests(found)
+        chart = agreement.chart(found)
+        if chart is not None:
+            words_of_it = agreement.in_words(found, ours)
+            picture = self._drawn("agreement", "Agreement with the authors", chart, words_of_it)
+            yield replace(picture, grids=[agreement.apart(found)])
+        first = beside_authors.first_places(ours, authors_contests(), self._command)
         sections = (first, beside_authors.robustness(found), beside_authors.differences(found))
         yield from (section for section in sections if section is not None)
 
@@ -139,15 +153,7 @@ class Evaluation:
         """Draw a chart to its files, and put it into the report."""
         path = self._folder / "figures" / name
         save(chart, path)
-        write_rows(
-            path.with_suffix(".csv"),
-            [
-                {"panel": panel.title, "line": line.name, "x": x, "y": "" if y is None else y}
-                for panel in chart.panels
-                for line in panel.lines
-                for x, y in zip(line.x, line.y, strict=True)
-            ],
-        )
+        write_rows(path.with_suffix(".csv"), list(_drawn_rows(chart)))
         return Section(
             name,
             title,
@@ -169,3 +175,19 @@ class Evaluation:
                 section, rows = variants.sweep(table, SWEEPS[table], rankings)
                 write_rows(self._folder / "tables" / f"table-{table}.csv", rows)
                 yield section
+
+
+def _drawn_rows(chart: Chart) -> Iterator[dict[str, object]]:
+    """What a chart shows, one point per row."""
+    for panel in chart.panels:
+        for line in panel.lines:
+            for x, y in zip(line.x, line.y, strict=True):
+                yield {"panel": panel.title, "line": line.name, "x": x, "y": _or_empty(y)}
+        if panel.matrix is not None:
+            for name, values in zip(panel.matrix.rows, panel.matrix.values, strict=True):
+                for column, value in zip(panel.matrix.columns, values, strict=True):
+                    yield {"panel": panel.title, "line": name, "x": column, "y": _or_empty(value)}
+
+
+def _or_empty(value: float | None) -> float | str:
+    return "" if value is None else value

@@ -59,11 +59,11 @@ Pair = tuple[Spread, Spread | None]
 
 
 def _max_accuracies(cell: CellFigures) -> Pair:
-    return cell.max_accuracy, None if cell.authors is None else cell.authors.max_accuracy
+    return cell.ours.max_accuracy, None if cell.authors is None else cell.authors.max_accuracy
 
 
 def _t90s(cell: CellFigures) -> Pair:
-    return cell.t90_seconds, None if cell.authors is None else cell.authors.t90_seconds
+    return cell.ours.t90_seconds, None if cell.authors is None else cell.authors.t90_seconds
 
 
 def _suspension_panels(

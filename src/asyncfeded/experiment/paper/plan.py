@@ -10,6 +10,7 @@ from typing import Literal
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.experiment.settings import RunSettings, run_settings
 from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+from asyncfeded.simulation.profiles import PAPER_MACHINES
 
 Scale = Literal["quick", "full"]
 
@@ -21,6 +22,9 @@ TABLES = (1, 2, 3, 4)
 USUAL_SUSPENSION = 0.1
 """P of Figures 2 and 4, and of the sweeps."""
 CONSTANT_EPOCHS = (5, 10, 15, 20)
+Given = tuple[tuple[str, float | str], ...]
+AUTHORS_HANGS: Given = (("hang_draws", "authors"),)
+"""The hangs that the authors' clients had, instead of those of the seed: one run is enough."""
 
 QUICK_SECONDS = {"synthetic-1-1": 300.0, "femnist": 60.0, "shakespeare": 120.0}
 FULL_SECONDS = 300.0
@@ -113,7 +117,7 @@ class Cell:
     task: str
     rule: str
     suspension: float
-    given: tuple[tuple[str, float | str], ...] = field(default=())
+    given: Given = field(default=())
 
     @property
     def epochs(self) -> int | None:
@@ -126,7 +130,8 @@ def settings_of(plan: Plan, cell: Cell, seed: int) -> RunSettings:
     """The run of a cell with one seed.
 
     Only the rule differs within a task, P and seed: the initial model, the data, the mini-batches
-    of a client's n-th round and the devices' draws for it are the same.
+    of a client's n-th round and the devices' draws for it are the same. The start-up is the
+    authors', whose times to 90 % have it in them.
     """
     return run_settings(
         {
@@ -135,6 +140,7 @@ def settings_of(plan: Plan, cell: Cell, seed: int) -> RunSettings:
             "suspension": cell.suspension,
             "seed": seed,
             "seconds": plan.seconds_of(cell.task),
+            "start_up": PAPER_MACHINES[find_task(cell.task).paper_devices].start_up_seconds,
             **({} if plan.data_dir is None else {"data_dir": plan.data_dir}),
             **dict(cell.given),
         }
@@ -142,7 +148,10 @@ def settings_of(plan: Plan, cell: Cell, seed: int) -> RunSettings:
 
 
 def cells_over_time(plan: Plan) -> list[Cell]:
-    """The cells of Figures 2, 3 and 5 to 14: every rule for every P."""
+    """The cells of Figures 2, 3 and 5 to 14: every rule for every P.
+
+    First with the authors' hangs, then with those of the seeds.
+    """
     wanted = set[float]()
     if 3 in plan.figures:
         wanted.update(plan.shown_suspensions())
@@ -151,8 +160,11 @@ def cells_over_time(plan: Plan) -> list[Cell]:
     numbered = {figure_of(p): p for p in plan.shown_suspensions()}
     wanted.update(p for number, p in numbered.items() if number in plan.figures)
     return [
-        Cell(task, rule, suspension)
-        for task, suspension, rule in product(plan.tasks, sorted(wanted), PAPER_RULES)
+        Cell(task, rule, suspension, given)
+        for given, task, suspension, rule in product(
+            (AUTHORS_HANGS, ()), plan.tasks, sorted(wanted), PAPER_RULES
+        )
+        if not (given and suspension == 0)  # nobody hangs there
     ]
 
 
@@ -172,12 +184,12 @@ def cells_of_constant_epochs(plan: Plan) -> list[Cell]:
     ]
 
 
-def constant(epochs: int) -> tuple[tuple[str, float | str], ...]:
+def constant(epochs: int) -> Given:
     """The hyperparameters that keep K where it is."""
     return ("kappa", 0.0), ("initial_epochs", epochs)
 
 
-STUDIES: Mapping[str, tuple[tuple[str, float | str], ...]] = {
+STUDIES: Mapping[str, Given] = {
     "as in the figures": (),
     "K rounded down (Eq. 8 as printed)": (("rounding", "floor"),),
     "K's fraction carried": (("rounding", "carry"),),
@@ -207,7 +219,17 @@ def cells_of_study(plan: Plan) -> list[Cell]:
     return [cell for task in plan.tasks for cell in study_cells_of(plan, task).values()]
 
 
+def seeds_of(plan: Plan, cell: Cell) -> range:
+    """The seeds of a cell: with the authors' hangs, which are always the same, only the first."""
+    return range(1 if cell.given == AUTHORS_HANGS else plan.num_seeds)
+
+
 def runs_of(plan: Plan, cells: Iterable[Cell]) -> list[RunSettings]:
     """Every cell with every seed, seed by seed: early results cover all cells."""
     once = dict.fromkeys(cells)
-    return [settings_of(plan, cell, seed) for seed in range(plan.num_seeds) for cell in once]
+    return [
+        settings_of(plan, cell, seed)
+        for seed in range(plan.num_seeds)
+        for cell in once
+        if seed in seeds_of(plan, cell)
+    ]

@@ -1,18 +1,22 @@
 """One run of the evaluation as it is kept: its settings, its curve, and how K was steered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from math import isfinite
 from statistics import fmean
 from typing import Any
 
 from asyncfeded.data.federated import FederatedData
+from asyncfeded.experiment.hyperparameters import hyperparameters
 from asyncfeded.experiment.result import Result
 from asyncfeded.experiment.run import resolved, run_experiment
 from asyncfeded.experiment.settings import RunSettings
+from asyncfeded.learning.rounds import LocalTraining
 from asyncfeded.runtime.events import Event, Received
 from asyncfeded.store.runs import key_of
 
-RESULTS = 1
+RESULTS = 2
 """Raised when a change to the code changes what runs give: older runs are then made anew."""
 
 STEERING_BINS = 50
@@ -22,6 +26,7 @@ NO_RESULT = (
     "allow_unused",
 )
 """Settings that change how a run is carried out, and nothing that it gives."""
+NO_DEFAULT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Record:
     settings: Mapping[str, Any]
     seconds: list[float]
     accuracy: list[float]
+    loss: list[float | None]
     summary: Mapping[str, Any]
     steering: Mapping[str, Mapping[str, list[float | None]]]
     """Per client the mean K and staleness in each of `STEERING_BINS` equal parts of the run."""
@@ -46,6 +52,11 @@ class Record:
         """When 90 % of the run's own maximum was first reached."""
         return self.seconds_to(0.9 * self.max_accuracy)
 
+    @property
+    def training_t90_seconds(self) -> float:
+        """The same without the start-up of the clients."""
+        return self.t90_seconds - float(self.settings.get("start_up", 0.0))
+
     def seconds_to(self, target: float) -> float:
         """When this accuracy was first reached; infinite if it was not."""
         reached = (s for s, a in zip(self.seconds, self.accuracy, strict=True) if a >= target)
@@ -54,12 +65,34 @@ class Record:
 
 def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
     """Everything that decides what a run gives."""
-    all_settings = resolved(settings, data)
-    kept = {name: value for name, value in all_settings.items() if name not in NO_RESULT}
-    hyperparameters = dict(kept["hyperparameters"])
-    if hyperparameters.get("lag_in") == "versions":
-        del hyperparameters["lag_in"]  # runs from before there was a choice keep their keys
-    return {**kept, "hyperparameters": hyperparameters, "results": RESULTS}
+    kept = {n: value for n, value in resolved(settings, data).items() if n not in NO_RESULT}
+    if settings.hangs_from is not None:
+        content = settings.hangs_from.read_bytes()
+        kept |= {
+            "hangs_from": settings.hangs_from.name,
+            "hangs_sha256": sha256(content).hexdigest(),
+        }
+    return {**kept, "results": RESULTS}
+
+
+def key(known: Mapping[str, Any]) -> str:
+    """The name of a run, by what tells it from a run with every setting at its default.
+
+    A setting or a hyperparameter that is new, and at its default does nothing, changes no name.
+    """
+    defaults = {name: field.default for name, field in RunSettings.model_fields.items()}
+    defaults |= {field.name: field.default for field in fields(LocalTraining)}
+    usual = hyperparameters(known["rule"])
+    told = {
+        name: value
+        for name, value in known["hyperparameters"].items()
+        if value != usual[name].default
+    }
+    given = {
+        name: value for name, value in known.items() if value != defaults.get(name, NO_DEFAULT)
+    }
+    given.pop("hangs_from", None)  # its content counts, not its name
+    return key_of({**given, "rule": known["rule"], "hyperparameters": told})
 
 
 def make_record(settings: RunSettings, data: FederatedData) -> Record:
@@ -68,17 +101,23 @@ def make_record(settings: RunSettings, data: FederatedData) -> Record:
     result = run_experiment(settings, steering, data)
     known = identity(settings, data)
     return Record(
-        key=key_of(known),
+        key=key(known),
         settings=known,
         seconds=[point.seconds for point in result.curve],
         accuracy=[round(point.accuracy, DIGITS) for point in result.curve],
+        loss=[_rounded(point.loss) for point in result.curve],
         summary=_summary(result),
         steering=steering.means(),
     )
 
 
+def _rounded(loss: float) -> float | None:
+    """A loss as JSON can hold it."""
+    return round(loss, DIGITS) if isfinite(loss) else None
+
+
 def _summary(result: Result) -> dict[str, Any]:
-    names = ("versions", "updates", "rejected", "log_sha256", "wall_seconds")
+    names = ("versions", "updates", "rejected", "lost_rounds", "log_sha256", "wall_seconds")
     whole = result.summary()
     return {name: whole[name] for name in names}
 

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncfeded.experiment.paper.authors import AuthorsCell, authors_cells
-from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
+from asyncfeded.experiment.paper.plan import (
+    AUTHORS_HANGS,
+    TASKS,
+    Cell,
+    Plan,
+    seeds_of,
+    settings_of,
+)
 from asyncfeded.experiment.paper.record import Record
 from asyncfeded.experiment.paper.work import Laboratory
 from asyncfeded.experiment.tasks import PAPER_RULES
@@ -23,7 +30,7 @@ def find_records(plan: Plan, cells: Iterable[Cell], laboratory: Laboratory) -> R
     """The runs that are in the store; a cell without any is left out."""
     found = {}
     for cell in dict.fromkeys(cells):
-        runs = (laboratory.find(settings_of(plan, cell, seed)) for seed in range(plan.num_seeds))
+        runs = (laboratory.find(settings_of(plan, cell, seed)) for seed in seeds_of(plan, cell))
         records = [run for run in runs if run is not None]
         if records:
             found[cell] = records
@@ -41,43 +48,85 @@ def mean_accuracy(runs: Sequence[Record]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What some runs of one cell gave."""
+
+    runs: int
+    max_accuracy: Spread
+    t90_seconds: Spread
+    training_t90_seconds: Spread
+    """Without the start-up."""
+    updates: Spread
+
+
+@dataclass(frozen=True, slots=True)
 class CellFigures:
-    """One cell: ours and the authors'."""
+    """One cell: ours, with hangs of our own and with the authors', and theirs."""
 
     task: str
     rule: str
     suspension: float
-    runs: int
-    max_accuracy: Spread
-    t90_seconds: Spread
-    updates: Spread
+    drawn: Measured | None
+    replayed: Measured | None
     authors: AuthorsCell | None
+
+    @property
+    def ours(self) -> Measured:
+        """With hangs that are drawn anew for every seed, where there are such runs."""
+        found = self.drawn or self.replayed
+        assert found is not None
+        return found
+
+    @property
+    def comparable(self) -> Measured:
+        """With the hangs that the authors' clients had, where there is such a run."""
+        found = self.replayed or self.drawn
+        assert found is not None
+        return found
 
     @property
     def difference(self) -> float | None:
         """By how much our maximum lies above theirs."""
         if self.authors is None:
             return None
-        return self.max_accuracy.mean - self.authors.max_accuracy.mean
+        return self.comparable.max_accuracy.mean - self.authors.max_accuracy.mean
 
 
 def figures_of(records: Records) -> list[CellFigures]:
     """The two quantities of the paper's Figure 3, for every cell of the paper's rules."""
     known = authors_cells()
+    places = dict.fromkeys(
+        (cell.task, cell.rule, cell.suspension)
+        for cell in records
+        if cell.given in ((), AUTHORS_HANGS)
+    )
     return [
         CellFigures(
-            task=cell.task,
-            rule=cell.rule,
-            suspension=cell.suspension,
-            runs=len(runs),
-            max_accuracy=spread(run.max_accuracy for run in runs),
-            t90_seconds=spread(run.t90_seconds for run in runs),
-            updates=spread(run.summary["updates"] for run in runs),
-            authors=known.get((cell.task, cell.rule, cell.suspension)),
+            *place,
+            drawn=_measured(records.get(Cell(*place), ())),
+            replayed=_measured(records.get(Cell(*place, AUTHORS_HANGS), ())),
+            authors=known.get(place),
         )
-        for cell, runs in records.items()
-        if not cell.given
+        for place in sorted(places, key=_in_order)
     ]
+
+
+def _in_order(place: tuple[str, str, float]) -> tuple[int, float, int]:
+    """By task, P and rule, each in the order of the paper."""
+    task, rule, suspension = place
+    return (TASKS.index(task) if task in TASKS else len(TASKS)), suspension, PAPER_RULES.index(rule)
+
+
+def _measured(runs: Sequence[Record]) -> Measured | None:
+    if not runs:
+        return None
+    return Measured(
+        runs=len(runs),
+        max_accuracy=spread(run.max_accuracy for run in runs),
+        t90_seconds=spread(run.t90_seconds for run in runs),
+        training_t90_seconds=spread(run.training_t90_seconds for run in runs),
+        updates=spread(run.summary["updates"] for run in runs),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +179,7 @@ def contests(
 def our_contests(figures: Sequence[CellFigures]) -> list[Contest]:
     """Who is first in our runs."""
     return contests(
-        {(f.task, f.rule, f.suspension): (f.max_accuracy, f.t90_seconds) for f in figures}
+        {(f.task, f.rule, f.suspension): (f.ours.max_accuracy, f.ours.t90_seconds) for f in figures}
     )
 
 
@@ -143,7 +192,7 @@ def authors_contests() -> list[Contest]:
 
 def write_runs(path: Path, records: Iterable[Record]) -> None:
     """Write one line per run, in an order that does not depend on when it was made."""
-    names = ("task", "rule", "suspension", "seed", "seconds")
+    names = ("task", "rule", "suspension", "hang_draws", "seed", "seconds")
     rows = [
         {
             **{name: record.settings[name] for name in names},

@@ -16,10 +16,10 @@ import torch
 
 from asyncfeded.core.errors import TrainingError, require
 from asyncfeded.data.federated import FederatedData
-from asyncfeded.experiment.paper.record import Record, identity, make_record
+from asyncfeded.experiment.paper.record import Record, identity, key, make_record
 from asyncfeded.experiment.run import load_data
 from asyncfeded.experiment.settings import RunSettings
-from asyncfeded.store.runs import RunStore, key_of
+from asyncfeded.store.runs import RunStore
 
 WAIT_SECONDS = 0.5
 VARIED = {"unit", "decay", "decay_per", "momentum", "learning_rate"}
@@ -174,7 +174,7 @@ class Laboratory:
 
 
 def _key(settings: RunSettings) -> str:
-    return key_of(identity(settings, data_for(settings)))
+    return key(identity(settings, data_for(settings)))
 
 
 @cache
@@ -184,7 +184,10 @@ def _cached_data(settings: str) -> FederatedData:
 
 def data_for(settings: RunSettings) -> FederatedData:
     """The data of a run, which runs of one task share."""
-    names = {"task", "clients", "data_seed", "data_dir", "min_examples", "max_examples", "devices"}
+    names = {
+        *("task", "clients", "data_seed", "data_dir", "min_examples", "max_examples"),
+        *("split", "devices"),
+    }
     return _cached_data(settings.model_dump_json(include=names))
 
 
