@@ -61,6 +61,22 @@ def test_floor_is_equation_8_as_printed_and_carry_keeps_the_fraction(
         assert rule.on_update(None, late).work.epochs == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("distance", "staleness", "epochs"),
+    # ‖Δ‖ = 1, γ̄ = 3, κ = 1, K = 10; γ = distance².
+    [(0.5, 0.25, 12), (2.0, 4.0, 9), (5.0, 25.0, 1), (1e38, 1e76, 1)],
+)
+def test_power_2_squares_the_ratio_for_the_step_and_for_k(
+    distance: float, staleness: float, epochs: float
+) -> None:
+    late = arrival(delta=[1], base=[0], current=[distance])
+    decision = rules.asyncfeded(lam=5, eps=5, power=2).on_update(None, late)
+    assert decision.figures["staleness"] == pytest.approx(staleness, rel=1e-6)
+    assert decision.step is not None
+    assert decision.step.scale == pytest.approx(5 / (staleness + 5), rel=1e-6)
+    assert decision.work.epochs == epochs
+
+
 def test_carried_fractions_add_up_to_a_whole_epoch() -> None:
     # Alone, γ = 0: K grows by 3 · 0.05 = 0.15 a round, so the 7th makes it 11.05.
     server = Server(vector(0), rules.asyncfeded(kappa=0.05, rounding="carry"))

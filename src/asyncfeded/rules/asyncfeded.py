@@ -30,11 +30,13 @@ def asyncfeded(
         Literal["floor", "carry"], "floor is Eq. 8 as printed; carry keeps K's fraction"
     ] = "floor",
     max_epochs: Annotated[int | None, "an upper bound on K; none by default"] = None,
+    power: Annotated[float, Gt(0), Le(3), "of the ratio in Eq. 6; 1 is as printed"] = 1.0,
 ) -> Rule[None]:
     """Fold in every update at once, the less the staler it is; steer each client's K.
 
     With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run
-    the floor. As printed, Eq. 8 can never raise K while γ̄ · κ < 1.
+    the floor. As printed, Eq. 8 can never raise K while γ̄ · κ < 1. With `power=2` γ is a ratio of
+    squared distances, which spreads fresh and stale updates further apart.
     """
     require(
         max_epochs is None or max_epochs >= initial_epochs,
@@ -44,7 +46,7 @@ def asyncfeded(
     )
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
-        staleness = arrival.distance / arrival.delta_norm  # Eq. 6
+        staleness = (arrival.distance / arrival.delta_norm) ** power  # Eq. 6
         learning_rate = lam / (staleness + eps)  # Eq. 7
         change = (gamma_bar - staleness) * kappa  # Eq. 8
         epochs = arrival.work.epochs + (floor(change) if rounding == "floor" else change)
