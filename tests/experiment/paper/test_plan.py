@@ -10,6 +10,8 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.paper.authors import authors_cells
 from asyncfeded.experiment.paper.plan import (
     AUTHORS_HANGS,
+    STEERED,
+    STEERING,
     SUSPENSIONS,
     TASKS,
     Cell,
@@ -19,6 +21,7 @@ from asyncfeded.experiment.paper.plan import (
     cells_over_time,
     figure_of,
     runs_of,
+    seeds_of,
     settings_of,
 )
 from asyncfeded.experiment.paper.record import identity, key
@@ -35,12 +38,29 @@ def test_the_full_evaluation_is_the_paper_s() -> None:
     cells = cells_over_time(FULL)
     drawn = [cell for cell in cells if not cell.given]
     replayed = [cell for cell in cells if cell.given == AUTHORS_HANGS]
+    steered = [cell for cell in cells if cell.row == STEERED]
     assert len(drawn) == 3 * 5 * 10
     assert len(replayed) == 3 * 5 * 9  # at P = 0 nobody hangs
-    assert len(cells) == len(drawn) + len(replayed)
-    assert len(runs_of(FULL, cells)) == 150 * 5 + 135
+    assert len(steered) == 3 * (10 + 9)
+    assert len(cells) == len(drawn) + len(replayed) + len(steered)
+    assert len(runs_of(FULL, cells)) == 3 * 6 * (10 * 5 + 9)
     assert {(c.task, c.rule, c.suspension) for c in cells} == set(authors_cells())
     assert {FULL.seconds_of(task) for task in TASKS} == {300.0}
+
+
+def test_a_cell_is_in_the_row_of_its_rule_unless_something_else_was_changed() -> None:
+    for task in TASKS:
+        assert Cell(task, "asyncfeded", 0.5).row == "asyncfeded"
+        assert Cell(task, "fedavg", 0.5, AUTHORS_HANGS).row == "fedavg"
+        assert Cell(task, "asyncfeded", 0.5, STEERING[task]).row == STEERED
+        assert Cell(task, "asyncfeded", 0.5, AUTHORS_HANGS + STEERING[task]).row == STEERED
+        assert Cell(task, "asyncfeded", 0.5, (("kappa", 0.0),)).row is None
+
+
+def test_the_authors_hangs_are_run_once_with_any_steering() -> None:
+    plan = replace(SYNTHETIC, seeds=3)
+    for given, runs in (((), 3), (AUTHORS_HANGS, 1), (AUTHORS_HANGS + STEERING[TASKS[0]], 1)):
+        assert len(seeds_of(plan, Cell(TASKS[0], "asyncfeded", 0.5, given))) == runs
 
 
 def test_a_quick_evaluation_keeps_all_rules_and_tasks_and_the_ends_of_p() -> None:

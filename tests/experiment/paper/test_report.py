@@ -28,7 +28,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_every_figure_is_there_as_png_svg_and_csv(small_evaluation: Path) -> None:
     numbered = ("figure-1", "figure-2", "figure-3", "figure-4", "figure-4-steering", "figure-5")
-    for name in ("agreement", *numbered):
+    for name in ("agreement", "figure-2-authors", *numbered):
         for suffix in (".png", ".svg", ".csv"):
             assert (small_evaluation / "figures" / f"{name}{suffix}").stat().st_size > 300
     drawn = rows_of(small_evaluation / "figures" / "figure-2.csv")
@@ -38,9 +38,9 @@ def test_every_figure_is_there_as_png_svg_and_csv(small_evaluation: Path) -> Non
 def test_every_run_is_in_the_results_once(small_evaluation: Path) -> None:
     runs = rows_of(small_evaluation / "results.csv")
     assert len({row["run"] for row in runs}) == len(runs)
-    # 3 values of P (0.1 for Figures 2 and 4) × 5 rules × 2 seeds, of which 2 values of P again with
+    # 3 values of P (0.1 for Figures 2 and 4) × 6 rows × 2 seeds, of which 2 values of P again with
     # the authors' hangs; 4 constant K × 2 seeds, and 5 values of μ, of which one is there already.
-    assert len(runs) == 30 + 10 + 8 + 4
+    assert len(runs) == 36 + 12 + 8 + 4
     assert len(list((small_evaluation / "store").glob("*.json"))) == len(runs)
 
 
@@ -53,6 +53,14 @@ def test_ours_stand_beside_the_authors(small_evaluation: Path) -> None:
     report = (small_evaluation / "report.html").read_text()
     for part in ("Who is first", "Robustness", "Figure 1", "Table 1", "asyncfeded paper --task"):
         assert part in report
+
+
+def test_the_report_in_markdown_links_to_its_pictures(small_evaluation: Path) -> None:
+    lines = (small_evaluation / "RESULTS.md").read_text().splitlines()
+    pictures = [line.partition("](")[2].rstrip(")") for line in lines if line.startswith("![")]
+    assert "figures/agreement.png" in pictures
+    assert all((small_evaluation / picture).exists() for picture in pictures)
+    assert any(line.startswith("| asyncfeded, other steering |") for line in lines)
 
 
 def test_a_sweep_is_an_optuna_study_ranked_both_ways(small_evaluation: Path) -> None:

@@ -63,8 +63,8 @@ def test_all_charts_are_drawn_in_the_width_there_is(
 ) -> None:
     seen = Seen(browser, small_evaluation / "report.html", size)
     panels = seen.page.locator(".panel")
-    # The agreement, Figures 1 (2), 2, 3 (2), 4, its steering (2) and 5.
-    assert panels.count() == 10
+    # The agreement, Figures 1 (2), 2, the authors' curves (2), 3 (2), 4, its steering (2) and 5.
+    assert panels.count() == 12
     assert panels.nth(0).locator(".heatmaplayer text").count() >= 15  # 5 rules at 3 values of P
     for index in range(panels.count()):
         drawn = panels.nth(index).locator(".scatterlayer path.js-line")
@@ -84,7 +84,7 @@ def test_on_paper_images_take_the_place_of_charts(browser: Browser, small_evalua
     seen.page.emulate_media(media="print")
     assert not seen.page.locator(".panels").first.is_visible()
     images = seen.page.locator("img.printed")
-    assert images.count() == 7
+    assert images.count() == 8
     for index in range(images.count()):
         assert images.nth(index).is_visible()
         assert images.nth(index).evaluate("image => image.naturalWidth") > 400

@@ -1,12 +1,12 @@
-"""The authors' own results: maximum accuracy and time to 90 % of it, for every cell.
+"""The authors' own results, reduced from the raw files at github.com/Qiyr0/AsyncFedED.
 
-`authors.csv` reduces the raw result files that the authors published with the paper at
-github.com/Qiyr0/AsyncFedED (3 tasks × 5 rules × 10 values of P, 4 to 17 runs each) to means and
-standard deviations. They ran on data, models and machines of their own, of which they give
-neither the clients nor the widths: regions and orders can be compared, not digits.
+`authors.csv` has the maximum accuracy and the time to 90 % of it for every cell (3 tasks × 5 rules
+× 10 values of P, 4 to 17 runs each), as means and standard deviations. `authors_curves.csv` has the
+mean accuracy and loss every 10 seconds for four values of P.
 """
 
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,10 +24,18 @@ class AuthorsCell:
     updates: float
 
 
+@dataclass(frozen=True, slots=True)
+class AuthorsCurve:
+    """The authors' mean accuracy, as a share of 1, and mean loss over time."""
+
+    seconds: list[float]
+    accuracy: list[float]
+    loss: list[float]
+
+
 @cache
 def authors_cells() -> dict[tuple[str, str, float], AuthorsCell]:
     """All 150 cells, by task, rule and P."""
-    text = (files(__package__) / "authors.csv").read_text("utf-8")
     return {
         (row["task"], row["rule"], float(row["suspension_probability"])): AuthorsCell(
             runs=int(row["runs"]),
@@ -37,5 +45,22 @@ def authors_cells() -> dict[tuple[str, str, float], AuthorsCell]:
             t90_seconds=Spread(float(row["t90_seconds_mean"]), float(row["t90_seconds_sd"])),
             updates=float(row["server_iterations_mean"]),
         )
-        for row in csv.DictReader(text.splitlines())
+        for row in _rows("authors.csv")
     }
+
+
+@cache
+def authors_curves() -> dict[tuple[str, str, float], AuthorsCurve]:
+    """The curves at P = 0, 0.1, 0.5 and 0.9, by task, rule and P."""
+    curves: dict[tuple[str, str, float], AuthorsCurve] = {}
+    for row in _rows("authors_curves.csv"):
+        key = (row["task"], row["rule"], float(row["suspension_probability"]))
+        curve = curves.setdefault(key, AuthorsCurve([], [], []))
+        curve.seconds.append(float(row["seconds"]))
+        curve.accuracy.append(float(row["accuracy_mean"]) / 100)
+        curve.loss.append(float(row["loss_mean"]))
+    return curves
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    return csv.DictReader((files(__package__) / name).read_text("utf-8").splitlines())

@@ -100,7 +100,7 @@ def robustness(found: Sequence[CellFigures]) -> Section | None:
         for cell in found:
             if cell.task == task:
                 rules_at.setdefault(cell.suspension, set()).add(cell.rule)
-        whole = sorted(p for p, rules in rules_at.items() if rules == set(PAPER_RULES))
+        whole = sorted(p for p, rules in rules_at.items() if rules >= set(PAPER_RULES))
         if len(whole) < 2:
             continue
         low, high = whole[0], whole[-1]

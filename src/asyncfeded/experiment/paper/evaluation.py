@@ -37,6 +37,7 @@ from asyncfeded.experiment.paper.sweeps import SWEEPS, SweepStudy
 from asyncfeded.experiment.paper.work import Laboratory, OnProgress, Unit, data_for
 from asyncfeded.experiment.run import check
 from asyncfeded.report.charts import Chart, save
+from asyncfeded.report.markdown import write_markdown
 from asyncfeded.report.page import Section, write_page
 from asyncfeded.store.runs import RunStore
 
@@ -83,7 +84,10 @@ class Evaluation:
         self._laboratory.carry_out(units, on_progress)
 
     def write(self) -> Path:
-        """Write figures, tables and the report from what is in the store; return the report."""
+        """Write figures, tables and the report from what is in the store; return the report.
+
+        RESULTS.md is the same report to be read where the figures lie.
+        """
         records = find_records(self._plan, self._cells, self._laboratory)
         found = figures_of(records)
         sections = [
@@ -99,7 +103,9 @@ class Evaluation:
         path = self._folder / "report.html"
         seeds = [len(runs) for runs in records.values()]
         lead = words.lead(self._plan, len(every), seeds)
-        write_page(path, "AsyncFedED: the paper's evaluation, reproduced", lead, sections)
+        title = "AsyncFedED: the paper's evaluation, reproduced"
+        write_page(path, title, lead, sections)
+        write_markdown(self._folder / "RESULTS.md", title, lead, sections)
         return path
 
     def _headline(self, found: Sequence[CellFigures]) -> Iterator[Section]:
@@ -128,6 +134,8 @@ class Evaluation:
             title = f"Figure 2. Accuracy over time, P = {USUAL_SUSPENSION:g}"
             chart = figures.over_time(records, plan, USUAL_SUSPENSION, title)
             charts.append((2, "figure-2", chart, [words.ABOUT_CURVES]))
+            beside = figures.beside_curves(records, plan, USUAL_SUSPENSION)
+            charts.append((2, "figure-2-authors", beside, [words.ABOUT_BESIDE]))
         if 3 in plan.figures:
             chart = figures.over_suspension(found, plan)
             charts.append((3, "figure-3", chart, [words.ABOUT_SUSPENSION]))
@@ -143,8 +151,7 @@ class Evaluation:
                 charts.append((number, f"figure-{number}", chart, []))
         for number, name, chart, paragraphs in charts:
             if chart is not None:
-                steered = name.endswith("steering")
-                title = "K and staleness of each client" if steered else f"Figure {number}"
+                title = words.TITLES.get(name, f"Figure {number}")
                 yield self._drawn(name, title, chart, paragraphs)
 
     def _drawn(

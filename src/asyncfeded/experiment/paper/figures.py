@@ -5,7 +5,9 @@ from math import inf
 
 import numpy as np
 
+from asyncfeded.experiment.paper.authors import authors_curves
 from asyncfeded.experiment.paper.plan import (
+    AUTHORS_HANGS,
     CONSTANT_EPOCHS,
     USUAL_SUSPENSION,
     Cell,
@@ -41,6 +43,45 @@ def over_time(records: Records, plan: Plan, suspension: float, title: str) -> Ch
         if lines:
             panels.append(Panel(find_task(task).title, TIME, ACCURACY, lines, as_percent=True))
     return Chart(title, panels) if panels else None
+
+
+def beside_curves(records: Records, plan: Plan, suspension: float) -> Chart | None:
+    """Accuracy and loss over time beside the authors', with their hangs where there are such runs.
+
+    The authors' curves are dashed.
+    """
+    rows: list[list[Panel]] = [[], []]
+    for task in plan.tasks:
+        accuracy, loss = list[Line](), list[Line]()
+        for rule in PAPER_RULES:
+            runs = records.get(Cell(task, rule, suspension, AUTHORS_HANGS))
+            runs = runs or records.get(Cell(task, rule, suspension))
+            theirs = authors_curves().get((task, rule, suspension))
+            if not runs or theirs is None:
+                continue
+            colour = RULE_COLOURS[rule]
+            name = f"{rule}, authors"
+            losses = [[inf if value is None else value for value in run.loss] for run in runs]
+            accuracy += [
+                _course(rule, runs, colour),
+                Line(name, theirs.seconds, theirs.accuracy, colour, dashed=True, listed=False),
+            ]
+            loss += [
+                Line(rule, runs[0].seconds, _finite(np.mean(losses, axis=0)), colour),
+                Line(name, theirs.seconds, theirs.loss, colour, dashed=True, listed=False),
+            ]
+        if accuracy:
+            title = find_task(task).title
+            rows[0].append(Panel(title, TIME, ACCURACY, accuracy, as_percent=True))
+            rows[1].append(Panel(f"{title}: loss", TIME, "test loss", loss, logarithmic=True))
+    if not rows[0]:
+        return None
+    title = f"Accuracy and loss over time, P = {suspension:g} (dashed: the authors')"
+    return Chart(title, rows[0] + rows[1], columns=len(rows[0]))
+
+
+def _finite(values: np.ndarray) -> list[float | None]:
+    return [round(float(value), DIGITS) if np.isfinite(value) else None for value in values]
 
 
 def over_suspension(figures: Sequence[CellFigures], plan: Plan) -> Chart | None:

@@ -14,6 +14,8 @@ from asyncfeded.simulation.profiles import PAPER_MACHINES
 
 Scale = Literal["quick", "full"]
 
+OURS = PAPER_RULES[0]
+
 TASKS = ("synthetic-1-1", "femnist", "shakespeare")
 SUSPENSIONS = tuple(tenth / 10 for tenth in range(10))
 """P of Figures 5 to 14, one figure each."""
@@ -25,6 +27,17 @@ CONSTANT_EPOCHS = (5, 10, 15, 20)
 Given = tuple[tuple[str, float | str], ...]
 AUTHORS_HANGS: Given = (("hang_draws", "authors"),)
 """The hangs that the authors' clients had, instead of those of the seed: one run is enough."""
+
+STEERED = "asyncfeded, other steering"
+STEERING: Mapping[str, Given] = {
+    "synthetic-1-1": (("gamma_bar", 5.0), ("kappa", 0.1), ("rounding", "carry")),
+    "femnist": (("power", 2.0), ("rounding", "carry")),
+    "shakespeare": (("power", 2.0),),
+}
+"""The reading of Eq. 6 to 8 that comes nearest to K in the authors' runs, task by task.
+
+It is a row of its own, beside AsyncFedED as printed. experiments/readings says how it was found.
+"""
 
 QUICK_SECONDS = {"synthetic-1-1": 300.0, "femnist": 60.0, "shakespeare": 120.0}
 FULL_SECONDS = 300.0
@@ -120,6 +133,19 @@ class Cell:
     given: Given = field(default=())
 
     @property
+    def replays_hangs(self) -> bool:
+        """Whether the hangs are those that the authors' clients had."""
+        return set(AUTHORS_HANGS) <= set(self.given)
+
+    @property
+    def row(self) -> str | None:
+        """The row of the paper's table that this cell is in: a rule as printed, or `STEERED`."""
+        given = tuple(pair for pair in self.given if pair not in AUTHORS_HANGS)
+        if not given:
+            return self.rule
+        return STEERED if given == STEERING.get(self.task) and self.rule == OURS else None
+
+    @property
     def epochs(self) -> int | None:
         """K, if it is kept constant."""
         given = dict(self.given)
@@ -160,12 +186,19 @@ def cells_over_time(plan: Plan) -> list[Cell]:
     numbered = {figure_of(p): p for p in plan.shown_suspensions()}
     wanted.update(p for number, p in numbered.items() if number in plan.figures)
     return [
-        Cell(task, rule, suspension, given)
-        for given, task, suspension, rule in product(
-            (AUTHORS_HANGS, ()), plan.tasks, sorted(wanted), PAPER_RULES
-        )
-        if not (given and suspension == 0)  # nobody hangs there
+        cell
+        for hangs, task, suspension in product((AUTHORS_HANGS, ()), plan.tasks, sorted(wanted))
+        if not (hangs and suspension == 0)  # nobody hangs there
+        for cell in rows_at(task, suspension, hangs)
     ]
+
+
+def rows_at(task: str, suspension: float, hangs: Given = ()) -> list[Cell]:
+    """Every rule at one P, and AsyncFedED with other steering where there is one for the task."""
+    rows = [Cell(task, rule, suspension, hangs) for rule in PAPER_RULES]
+    if task in STEERING:
+        rows.append(Cell(task, OURS, suspension, hangs + STEERING[task]))
+    return rows
 
 
 def figure_of(suspension: float) -> int | None:
@@ -221,7 +254,7 @@ def cells_of_study(plan: Plan) -> list[Cell]:
 
 def seeds_of(plan: Plan, cell: Cell) -> range:
     """The seeds of a cell: with the authors' hangs, which are always the same, only the first."""
-    return range(1 if cell.given == AUTHORS_HANGS else plan.num_seeds)
+    return range(1 if cell.replays_hangs else plan.num_seeds)
 
 
 def runs_of(plan: Plan, cells: Iterable[Cell]) -> list[RunSettings]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from asyncfeded.experiment.paper.authors import AuthorsCell, authors_cells
 from asyncfeded.experiment.paper.plan import (
-    AUTHORS_HANGS,
+    OURS,
+    STEERED,
     TASKS,
     Cell,
     Plan,
@@ -19,7 +20,8 @@ from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.files import write_table, write_text
 from asyncfeded.report.spread import Spread, spread
 
-OURS = PAPER_RULES[0]
+ROWS = (*PAPER_RULES, STEERED)
+"""The rows of a cell's table: the paper's rules, and AsyncFedED with other steering."""
 TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
 
 Records = Mapping[Cell, Sequence[Record]]
@@ -93,28 +95,28 @@ class CellFigures:
 
 
 def figures_of(records: Records) -> list[CellFigures]:
-    """The two quantities of the paper's Figure 3, for every cell of the paper's rules."""
+    """The two quantities of the paper's Figure 3, for every cell of the table."""
     known = authors_cells()
-    places = dict.fromkeys(
-        (cell.task, cell.rule, cell.suspension)
-        for cell in records
-        if cell.given in ((), AUTHORS_HANGS)
-    )
+    runs: dict[tuple[str, str, float], dict[bool, Sequence[Record]]] = {}
+    for cell, of_cell in records.items():
+        if cell.row is not None:
+            place = (cell.task, cell.row, cell.suspension)
+            runs.setdefault(place, {})[cell.replays_hangs] = of_cell
     return [
         CellFigures(
             *place,
-            drawn=_measured(records.get(Cell(*place), ())),
-            replayed=_measured(records.get(Cell(*place, AUTHORS_HANGS), ())),
-            authors=known.get(place),
+            drawn=_measured(runs[place].get(False, ())),
+            replayed=_measured(runs[place].get(True, ())),
+            authors=known.get((place[0], OURS if place[1] == STEERED else place[1], place[2])),
         )
-        for place in sorted(places, key=_in_order)
+        for place in sorted(runs, key=_in_order)
     ]
 
 
 def _in_order(place: tuple[str, str, float]) -> tuple[int, float, int]:
     """By task, P and rule, each in the order of the paper."""
-    task, rule, suspension = place
-    return (TASKS.index(task) if task in TASKS else len(TASKS)), suspension, PAPER_RULES.index(rule)
+    task, row, suspension = place
+    return (TASKS.index(task) if task in TASKS else len(TASKS)), suspension, ROWS.index(row)
 
 
 def _measured(runs: Sequence[Record]) -> Measured | None:
