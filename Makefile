@@ -12,8 +12,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: run test test-quick check format bench clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
-	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 50 --suspension 0.1 --workers 2 \
-		--out runs/synthetic-1-1 --overwrite
+	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
+		--workers 2 --out runs/synthetic-1-1 --overwrite
 
 test: $(VENV)/.dev  ## the tests
 	$(PYTEST)
