@@ -219,7 +219,7 @@ _FEMNIST = Task(
     make_data=_femnist_data,
     make_module=lambda widths: cnn(widths, femnist.CLASSES),
     widths=(32, 64),
-    training=replace(TRAINING, learning_rate=0.01, batch_size=64),
+    training=replace(TRAINING, learning_rate=0.01, batch_size=32),
     paper_devices="paper-femnist",
     paper_sizes=femnist.PAPER_SIZES,
     rule_settings={

@@ -60,7 +60,7 @@ def test_the_report_in_markdown_links_to_its_pictures(small_evaluation: Path) ->
     pictures = [line.partition("](")[2].rstrip(")") for line in lines if line.startswith("![")]
     assert "figures/agreement.png" in pictures
     assert all((small_evaluation / picture).exists() for picture in pictures)
-    assert any(line.startswith("| asyncfeded, other steering |") for line in lines)
+    assert any(line.startswith("| asyncfeded, squared and carried |") for line in lines)
 
 
 def test_a_sweep_is_an_optuna_study_ranked_both_ways(small_evaluation: Path) -> None:

@@ -28,13 +28,14 @@ Given = tuple[tuple[str, float | str], ...]
 AUTHORS_HANGS: Given = (("hang_draws", "authors"),)
 """The hangs that the authors' clients had, instead of those of the seed: one run is enough."""
 
-STEERED = "asyncfeded, other steering"
+STEERED = "asyncfeded, squared and carried"
+_SQUARED: Given = (("power", 2.0), ("rounding", "carry"))
 STEERING: Mapping[str, Given] = {
-    "synthetic-1-1": (("gamma_bar", 5.0), ("kappa", 0.1), ("rounding", "carry")),
-    "femnist": (("power", 2.0), ("rounding", "carry")),
-    "shakespeare": (("power", 2.0),),
+    "synthetic-1-1": (*_SQUARED, ("gamma_bar", 5.0), ("kappa", 0.1)),
+    "femnist": _SQUARED,
+    "shakespeare": _SQUARED,
 }
-"""The reading of Eq. 6 to 8 that comes nearest to K in the authors' runs, task by task.
+"""The reading of Eq. 6 to 8 that comes nearest to K in the authors' runs.
 
 It is a row of its own, beside AsyncFedED as printed. experiments/readings says how it was found.
 """
