@@ -25,7 +25,7 @@ def test_the_batch_sizes_and_widths_are_those_that_fit_the_authors_curves() -> N
     assert {t.name: (t.training.batch_size, t.widths) for t in tasks} == {
         "synthetic-1-1": (256, (400, 200)),
         "femnist": (32, (32, 64)),
-        "shakespeare": (128, (8, 32)),
+        "shakespeare": (256, (8, 32)),
     }
 
 

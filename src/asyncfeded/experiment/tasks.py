@@ -240,7 +240,7 @@ _SHAKESPEARE = Task(
     make_data=_shakespeare_data,
     make_module=lambda widths: NextCharacter(*widths, roles.CLASSES),
     widths=(8, 32),
-    training=replace(TRAINING, learning_rate=1.0, batch_size=128),
+    training=replace(TRAINING, learning_rate=1.0, batch_size=256),
     paper_devices="paper-shakespeare",
     paper_sizes=shakespeare.PAPER_SIZES,
     has_splits=True,

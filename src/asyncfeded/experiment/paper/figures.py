@@ -9,8 +9,10 @@ from asyncfeded.experiment.paper.authors import authors_curves
 from asyncfeded.experiment.paper.plan import (
     AUTHORS_HANGS,
     CONSTANT_EPOCHS,
+    OURS,
     USUAL_SUSPENSION,
     Cell,
+    Given,
     Plan,
     cells_of_constant_epochs,
 )
@@ -36,13 +38,22 @@ def over_time(records: Records, plan: Plan, suspension: float, title: str) -> Ch
     panels = []
     for task in plan.tasks:
         lines = [
-            _course(rule, records[cell], RULE_COLOURS[rule])
+            _course(rule, runs, RULE_COLOURS[rule])
             for rule in PAPER_RULES
-            if (cell := Cell(task, rule, suspension)) in records
+            if (runs := _either(records, task, rule, suspension, first=()))
         ]
         if lines:
             panels.append(Panel(find_task(task).title, TIME, ACCURACY, lines, as_percent=True))
     return Chart(title, panels) if panels else None
+
+
+def _either(
+    records: Records, task: str, rule: str, suspension: float, first: Given
+) -> Sequence[Record]:
+    """The runs with these hangs, drawn or the authors'; where there are none, with the others."""
+    other = () if first else AUTHORS_HANGS
+    cells = (Cell(task, rule, suspension, hangs) for hangs in (first, other))
+    return next((records[cell] for cell in cells if cell in records), ())
 
 
 def beside_curves(records: Records, plan: Plan, suspension: float) -> Chart | None:
@@ -54,8 +65,7 @@ def beside_curves(records: Records, plan: Plan, suspension: float) -> Chart | No
     for task in plan.tasks:
         accuracy, loss = list[Line](), list[Line]()
         for rule in PAPER_RULES:
-            runs = records.get(Cell(task, rule, suspension, AUTHORS_HANGS))
-            runs = runs or records.get(Cell(task, rule, suspension))
+            runs = _either(records, task, rule, suspension, first=AUTHORS_HANGS)
             theirs = authors_curves().get((task, rule, suspension))
             if not runs or theirs is None:
                 continue
@@ -169,7 +179,7 @@ def steering(records: Records, plan: Plan) -> Chart | None:
         ("staleness", "staleness γ", True),
     ):
         for task in plan.tasks:
-            runs = records.get(Cell(task, "asyncfeded", USUAL_SUSPENSION))
+            runs = _either(records, task, OURS, USUAL_SUSPENSION, first=())
             if not runs:
                 continue
             lines = [

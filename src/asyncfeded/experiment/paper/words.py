@@ -17,7 +17,7 @@ SOURCE = "The authors' figures are from the raw results published at github.com/
 ABOUT_CURVES = (
     "The line is the mean over seeds of curves smoothed over five evaluations, the band one "
     "standard deviation either way. Within a panel all rules meet the same initial model, data "
-    "and devices."
+    "and devices. Hangs are drawn by the seeds; without such runs the authors' hangs are shown."
 )
 ABOUT_BESIDE = (
     "Ours with the hangs that the authors' clients had, where there is such a run: one seed. "
