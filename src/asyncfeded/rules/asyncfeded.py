@@ -34,9 +34,8 @@ def asyncfeded(
 ) -> Rule[None]:
     """Fold in every update at once, the less the staler it is; steer each client's K.
 
-    With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run
-    the floor. As printed, Eq. 8 can never raise K while γ̄ · κ < 1. With `power=2` γ is a ratio of
-    squared distances, which spreads fresh and stale updates further apart.
+    With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run the
+    floor; as printed, Eq. 8 never raises K while γ̄ · κ < 1. `power=2` compares squared distances.
     """
     require(
         max_epochs is None or max_epochs >= initial_epochs,

@@ -86,7 +86,7 @@ def beside_curves(records: Records, plan: Plan, suspension: float) -> Chart | No
             rows[1].append(Panel(f"{title}: loss", TIME, "test loss", loss, logarithmic=True))
     if not rows[0]:
         return None
-    title = f"Accuracy and loss over time, P = {suspension:g} (dashed: the authors')"
+    title = f"P = {suspension:g}: ours, and dashed the authors'"
     return Chart(title, rows[0] + rows[1], columns=len(rows[0]))
 
 
