@@ -22,8 +22,9 @@ def chart(found: Sequence[CellFigures]) -> Chart | None:
         known = {(c.rule, c.suspension): c.difference for c in found if c.task == task}
         if any(difference is not None for difference in known.values()):
             suspensions = sorted({suspension for _, suspension in known})
+            rows = [row for row in ROWS if any(rule == row for rule, _ in known)]
             matrix = Matrix(
-                rows := [row for row in ROWS if any(rule == row for rule, _ in known)],
+                rows,
                 [f"{suspension:g}" for suspension in suspensions],
                 [[_points(known.get((row, p))) for p in suspensions] for row in rows],
                 SHOWN_POINTS,
@@ -34,7 +35,7 @@ def chart(found: Sequence[CellFigures]) -> Chart | None:
 
 
 def in_words(found: Sequence[CellFigures], ours: Sequence[Contest]) -> list[str]:
-    """How many cells agree; AsyncFedED with other steering does not count."""
+    """How many cells agree; AsyncFedED squared and carried does not count."""
     found = [cell for cell in found if cell.rule in PAPER_RULES]
     places = {(cell.task, cell.suspension) for cell in found}
     whole = [place for place in places if _is_whole(found, *place)]

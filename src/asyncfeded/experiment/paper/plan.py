@@ -195,7 +195,7 @@ def cells_over_time(plan: Plan) -> list[Cell]:
 
 
 def rows_at(task: str, suspension: float, hangs: Given = ()) -> list[Cell]:
-    """Every rule at one P, and AsyncFedED with other steering where there is one for the task."""
+    """Every rule at one P, and AsyncFedED squared and carried on the paper's tasks."""
     rows = [Cell(task, rule, suspension, hangs) for rule in PAPER_RULES]
     if task in STEERING:
         rows.append(Cell(task, OURS, suspension, hangs + STEERING[task]))

@@ -21,7 +21,7 @@ from asyncfeded.files import write_table, write_text
 from asyncfeded.report.spread import Spread, spread
 
 ROWS = (*PAPER_RULES, STEERED)
-"""The rows of a cell's table: the paper's rules, and AsyncFedED with other steering."""
+"""The rows of a cell's table: the paper's rules, and AsyncFedED squared and carried."""
 TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
 
 Records = Mapping[Cell, Sequence[Record]]
