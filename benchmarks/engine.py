@@ -40,7 +40,8 @@ from asyncfeded.learning.reproducible import one_blas_thread, reproducible
 from asyncfeded.learning.rounds import LocalTraining, batch_sizes
 from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
-from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.evaluation import Evaluation
+from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND, paper_devices
@@ -111,7 +112,7 @@ class TimedEvaluator:
 
     def __call__(self, parameters: Vector) -> Evaluation:
         started = time.perf_counter()
-        evaluation = Evaluation(*self._evaluate(parameters))
+        evaluation = Evaluation(self._evaluate(parameters))
         self.time.add(time.perf_counter() - started)
         return evaluation
 

@@ -17,7 +17,8 @@ from asyncfeded.cluster.workers import RayWorkers
 from asyncfeded.core.errors import ClusterError, TrainingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.loop import Evaluation, Measure, run
+from asyncfeded.runtime.evaluation import Evaluation, Measure
+from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers
@@ -39,7 +40,7 @@ def digest(workers: Workers) -> str:
 
 
 def toy_measure(parameters: Vector) -> Evaluation:
-    return Evaluation(float(parameters[0]), float(np.abs(parameters).sum()))
+    return Evaluation({"accuracy": float(parameters[0]), "loss": float(np.abs(parameters).sum())})
 
 
 def make_train() -> Train:

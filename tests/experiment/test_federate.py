@@ -53,7 +53,7 @@ def everything() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_module_learns_over_uneven_clients() -> None:
     result = short(seconds=10.0, test=everything())
-    assert result.curve[0].accuracy < 0.75
+    assert result.curve[0].metrics["accuracy"] < 0.75
     assert result.max_accuracy is not None
     assert result.max_accuracy > 0.9
     assert result.updates == result.versions - 1 > 20
@@ -157,7 +157,7 @@ def test_a_bound_on_staleness_discards_by_name() -> None:
 def test_a_given_test_set_is_used_whole() -> None:
     x = torch.zeros(7, 5)
     result = short(test=(x, torch.zeros(7, dtype=torch.long)))
-    assert all(round(point.accuracy * 7, 6) in (0, 7) for point in result.curve)
+    assert all(round(accuracy * 7, 6) in (0, 7) for accuracy in result.metric("accuracy"))
 
 
 def test_training_that_diverges_is_refused_and_does_not_reach_the_model() -> None:

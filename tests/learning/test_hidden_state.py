@@ -118,18 +118,8 @@ def test_the_global_generators_go_on_as_if_nothing_had_happened(
         mtrand.set_bit_generator(before)
 
 
-def test_answers_that_are_not_booleans_are_refused() -> None:
-    def close(output: Tensor, target: Tensor) -> Tensor:
-        return 1 - (output[:, 0] - target).abs()
-
-    evaluate = Evaluator(make(FromPython), {"a": examples()}, correct=close)
-    with pytest.raises(
-        SettingError, match=r"^correct must return booleans, .*; given torch.float32$"
-    ):
-        evaluate(FlatModule(make(FromPython)).collect())
-
-
-def test_a_correct_that_returns_no_tensor_is_refused() -> None:
-    evaluate = Evaluator(make(FromPython), {"a": examples()}, correct=lambda *_: 1.0)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"^correct must return booleans, .*; given float$"):
+def test_a_metric_that_returns_no_number_is_refused() -> None:
+    metrics = {"f1": lambda output, _: output}
+    evaluate = Evaluator(make(FromPython), {"a": examples()}, metrics=metrics)
+    with pytest.raises(SettingError, match=r"^metric 'f1' must return a number; given \("):
         evaluate(FlatModule(make(FromPython)).collect())

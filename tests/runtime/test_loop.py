@@ -2,8 +2,9 @@
 
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Evaluation, Pending
 from asyncfeded.runtime.events import Evaluated, Finished, Joined, Left, Received, Started
-from asyncfeded.runtime.loop import Evaluation, Pending, run
+from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
 from builders import answer, vector
 
@@ -54,7 +55,7 @@ def test_the_model_is_measured_at_the_interval_and_once_per_version() -> None:
 
     def evaluate(parameters: Vector, seconds: float) -> Pending:
         measured.append((seconds, float(parameters[0])))
-        return lambda: Evaluation(accuracy=float(parameters[0]), loss=0.0)
+        return lambda: Evaluation({"accuracy": float(parameters[0])})
 
     server = Server(vector(0), rules.asyncfeded(lam=1, eps=1))
     events = run(server, Scripted([1.0, 3.0]), 7.0, evaluate, evaluate_every=2.0)
@@ -69,7 +70,7 @@ def test_a_run_goes_on_while_an_evaluation_is_made() -> None:
 
     def evaluate(parameters: Vector, seconds: float) -> Pending:
         happened.append(f"begun {seconds:g}")
-        return lambda: Evaluation(accuracy=0.5, loss=0.0)
+        return lambda: Evaluation({"accuracy": 0.5})
 
     transport = Scripted([1.0, 3.0])
     transport._leave = None
@@ -89,7 +90,9 @@ def test_the_end_of_a_run_is_measured_whether_or_not_it_is_at_the_interval() -> 
         server = Server(vector(0), rules.asyncfeded())
         transport = Scripted([1.0])
         transport._leave = None
-        events = run(server, transport, seconds, lambda *_: lambda: Evaluation(0.5, 1.0), 2.0)
+        events = run(
+            server, transport, seconds, lambda *_: lambda: Evaluation({"accuracy": 0.5}), 2.0
+        )
         assert [e.seconds for e in events if isinstance(e, Evaluated)] == expected
 
 

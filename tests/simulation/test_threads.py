@@ -14,7 +14,8 @@ import toy
 from asyncfeded import ClientUpdate, Server, TrainTask, rules
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.loop import Evaluation, run
+from asyncfeded.runtime.evaluation import Evaluation
+from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.threads import ThreadPool, _Job, _Jobs
 from asyncfeded.simulation.transport import VirtualTransport
@@ -175,14 +176,14 @@ def test_training_that_returns_something_else_is_stopped() -> None:
 def test_evaluations_are_made_beside_training_and_raise_where_they_are_waited_for() -> None:
     def measure(parameters: Vector) -> Evaluation:
         if parameters[0] < 0:
-            raise SettingError("pass correct=…")
-        return Evaluation(float(parameters.sum()), 0.0)
+            raise SettingError("pass metrics=…")
+        return Evaluation({"accuracy": float(parameters.sum())})
 
     with closing(ThreadPool(toy.toy_train, 2, measure)) as pool:
         good = pool.evaluate(vector(1, 2), 0.0)
         bad = pool.evaluate(vector(-1, 2), 0.0)
-        assert good().accuracy == 3.0
-        with pytest.raises(SettingError, match="pass correct"):
+        assert good().metrics["accuracy"] == 3.0
+        with pytest.raises(SettingError, match="pass metrics"):
             bad()
 
 

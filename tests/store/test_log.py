@@ -18,7 +18,7 @@ def test_the_digest_is_that_of_the_file_and_evaluations_stay_out(tmp_path: Path)
     with EventLog(path) as log:
         log.write(Started(0.0, "asyncfeded", "00"))
         log.write(Joined(0.0, "a", 1, 10))
-        log.write(Evaluated(1.0, 1, 0.5, 0.1))
+        log.write(Evaluated(1.0, 1, {"accuracy": 0.5}))
         log.write(Received(1.5, 0, 1, 10, receipt))
         log.write(Finished(2.0, 2, "ff"))
     assert log.sha256 == sha256(path.read_bytes()).hexdigest()

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from asyncfeded.cli.output import say
+from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -49,7 +50,8 @@ class RunProgress:
         self._version = 1
         self._updates = 0
         self._lost_rounds = 0
-        self._accuracy: float | None = None
+        self._metric = ACCURACY
+        self._measured: float | None = None
         self._recent_staleness: deque[float] = deque(maxlen=RECENT_UPDATES)
         self._recent_lag: deque[int] = deque(maxlen=RECENT_UPDATES)
         self._epochs: dict[str, int] = {}
@@ -105,7 +107,8 @@ class RunProgress:
                 self._version = event.version
                 self._lost_rounds += 1
             case Evaluated():
-                self._accuracy = event.accuracy
+                self._metric = ACCURACY if ACCURACY in event.metrics else next(iter(event.metrics))
+                self._measured = event.metrics[self._metric]
             case _:
                 pass
         if self._console.is_terminal:
@@ -124,8 +127,10 @@ class RunProgress:
         stale = f"lag {median(self._recent_lag):g}" if self._recent_lag else ""
         if self._recent_staleness:
             stale = f"γ {median(self._recent_staleness):.2f}"
-        accuracy = "–" if self._accuracy is None else f"{self._accuracy:.1%}"
-        status = f"{self._virtual:.1f} s  v{self._version}  accuracy {accuracy}  {stale}"
+        measured = "–"
+        if self._measured is not None:
+            measured = format(self._measured, ".1%" if self._metric == ACCURACY else ".4g")
+        status = f"{self._virtual:.1f} s  v{self._version}  {self._metric} {measured}  {stale}"
         if self._console.width < WIDTH_WITH_ALL:
             return status
         rate = f"{self._updates / elapsed:.0f} updates/s"

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Evaluation, Measure
 from asyncfeded.runtime.jobs import trained
-from asyncfeded.runtime.loop import Evaluation, Measure
 from asyncfeded.runtime.memory import keep_freed_memory
 
 MakeTrain = Callable[[], Train]

@@ -23,9 +23,9 @@ from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerP
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.runtime.evaluation import Evaluation
 from asyncfeded.runtime.jobs import Key, training_error
 from asyncfeded.runtime.look_ahead import LookAhead, Queued, key_of_job
-from asyncfeded.runtime.loop import Evaluation
 
 CALLS_PER_WORKER = 2
 """One that is carried out and one that waits, so that a worker never waits for us."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.metrics import LOSS
 from asyncfeded.core.rule import Rule
 from asyncfeded.learning.rounds import LocalTraining
 from asyncfeded.runtime.membership import Membership
@@ -18,8 +19,10 @@ NUMBERS = ("seconds", "suspension", "evaluate_every", "patience")
 WHOLE_NUMBERS = ("seed", "workers", "sketch_buckets")
 FUNCTIONS = {
     "loss": "a function of (output, target), or an instance of a torch loss",
-    "correct": "a function of (output, target)",
 }
+
+TAKEN_NAMES = {LOSS, "seconds", "version"}
+"""Names that columns of accuracy.csv have already; an own accuracy takes the place of ours."""
 
 
 def check_kinds(given: Mapping[str, Any]) -> None:
@@ -58,6 +61,12 @@ def _check_optional(given: Mapping[str, Any]) -> None:
     """Check what may be left out."""
     optimizers, devices = given["optimizers"], given["devices"]
     memberships, selection = given["memberships"], given["selection"]
+    metrics = given["metrics"]
+    if metrics is not None:
+        right = isinstance(metrics, Mapping) and all(map(_is_function, metrics.values()))
+        _require(right, "metrics", "a mapping from names to functions", metrics)
+        for name in metrics:
+            _check_metric_name(name)
     if optimizers is not None:
         right = isinstance(optimizers, Mapping) and all(map(callable, optimizers.values()))
         limit = "a mapping from clients to functions that make an optimizer"
@@ -76,6 +85,14 @@ def _check_optional(given: Mapping[str, Any]) -> None:
         _check_number("max_staleness", given["max_staleness"])
     if given["on_event"] is not None:
         _require(callable(given["on_event"]), "on_event", "a function", given["on_event"])
+
+
+def _check_metric_name(name: object) -> None:
+    if not isinstance(name, str) or not name or name in TAKEN_NAMES:
+        raise SettingError(
+            f"metrics must be named by texts other than {', '.join(sorted(TAKEN_NAMES))}; "
+            f"given {name!r}"
+        )
 
 
 def _is_function(value: object) -> bool:

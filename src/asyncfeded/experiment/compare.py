@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.experiment.result import TIME, Result
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
@@ -55,7 +56,7 @@ class Comparison:
         first = next(iter(self._results.values()))[0]
         seconds = [point.seconds for point in first.curve]
         accuracy = {
-            rule: np.array([[point.accuracy for point in run.curve] for run in results])
+            rule: np.array([run.metric(ACCURACY) for run in results])
             for rule, results in self._results.items()
         }
         return seconds, accuracy
@@ -78,7 +79,7 @@ def _figures(rule: str, results: Sequence[Result]) -> RuleFigures:
         rule=rule,
         seeds=len(results),
         max_accuracy=spread(result.max_accuracy for result in results),
-        final_accuracy=spread(result.curve[-1].accuracy for result in results),
+        final_accuracy=spread(last for result in results for last in result.metric(ACCURACY)[-1:]),
         t90_seconds=spread(result.t90_seconds for result in results),
         client_accuracy_p5=spread(result.client_accuracy(5) for result in results),
         client_accuracy_p95=spread(result.client_accuracy(95) for result in results),

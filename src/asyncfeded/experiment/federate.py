@@ -15,6 +15,7 @@ from asyncfeded import randomness
 from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.history import SKETCH_BUCKETS, Keep, VersionHistory
+from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import held_out as number_held_out
@@ -24,7 +25,7 @@ from asyncfeded.experiment.result import ClientFigures, Result
 from asyncfeded.experiment.worlds import On, Work, WorkersOn, ray_world, session, virtual_world
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.datasets import TensorExamples, as_examples
-from asyncfeded.learning.evaluation import Correct, Evaluator, highest_score_is_right
+from asyncfeded.learning.evaluation import Evaluator, Metric
 from asyncfeded.learning.recipe import Kernel, TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.rounds import LocalTraining, batch_sizes
@@ -61,7 +62,7 @@ def federate(
     kernel: Kernel = "torch",
     training: LocalTraining | None = None,
     loss: Loss = nn.functional.cross_entropy,
-    correct: Correct = highest_score_is_right,
+    metrics: Mapping[str, Metric] | None = None,
     optimizers: Mapping[str, OptimizerFactory] | None = None,
     devices: DeviceModel | None = None,
     memberships: Sequence[Membership] | None = None,
@@ -87,10 +88,12 @@ def federate(
     `at_work` says how many clients are at work at once, drawn by the seed; a `selection` of your
     own draws otherwise. Several threads may ask for data at once. The module is left as the run has
     trained it. Without `devices`, clients have log-normal speeds and as much work as data, at least
-    that of 32 examples, and hang between rounds with probability `suspension`. `correct` says which
-    answers are right, as booleans, given the module's output and the targets; by default the class
-    of the highest score. `kernel="compiled"` trains a small module, a chain of fully connected
-    layers, several times as fast as torch and alike up to rounding.
+    that of 32 examples, and hang between rounds with probability `suspension`. `metrics` names
+    numbers to measure at every evaluation beside accuracy and loss: functions of the module's
+    outputs on all test examples and their targets. Accuracy is measured where targets are classes;
+    a metric named "accuracy" takes its place. `kernel="compiled"` trains a small
+    module, a chain of fully connected layers, several times as fast as torch and alike up to
+    rounding.
 
     The log is the same for any number of workers, unless `forward` changes plain attributes of the
     module: buffers and the global generators are set anew for every round, attributes cannot be.
@@ -111,7 +114,7 @@ def federate(
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     check_evaluations(seconds, evaluate_every)
     train, held_out = _clients(datasets, test, seed)
-    make_evaluator = partial(Evaluator, deepcopy(module), held_out, loss, correct)
+    make_evaluator = partial(Evaluator, deepcopy(module), held_out, loss, metrics)
     elsewhere = TrainerRecipe(deepcopy(module), train, training, loss, optimizers, seed, kernel)
     trainer = replace(elsewhere, module=module)()
     server = Server(
@@ -182,8 +185,8 @@ def federate(
         result.wall_seconds = time.perf_counter() - started
         trainer.load(server.parameters)
     if WHOLE not in held_out:
-        for name, accuracy in make_evaluator().of_each(server.parameters).items():
-            result.clients[name].accuracy = accuracy
+        for name, measured in make_evaluator().of_each(server.parameters).items():
+            result.clients[name].accuracy = measured.get(ACCURACY)
     return result
 
 

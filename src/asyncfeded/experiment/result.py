@@ -1,13 +1,15 @@
 """What a run gives."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, RoundLost, Started
@@ -34,7 +36,7 @@ class ClientFigures:
 class Result:
     """The measurements of one run, filled from its events.
 
-    `curve` has one (seconds, version, accuracy, loss) per evaluation, `clients` what each client
+    `curve` has one `Evaluated` per evaluation, with every metric, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
     `lost_rounds` counts, by reason, the rounds whose update never came; `lost` how often a client's
     process died or was given up. `finished` says whether the run reached its
@@ -111,14 +113,26 @@ class Result:
     @property
     def max_accuracy(self) -> float | None:
         """The highest accuracy that was measured."""
-        return max((point.accuracy for point in self.curve), default=None)
+        return max(self.metric(ACCURACY), default=None)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of what was measured at every evaluation."""
+        return tuple(self.curve[0].metrics) if self.curve else ()
+
+    def metric(self, name: str) -> list[float]:
+        """One metric over all evaluations; empty if it was not measured."""
+        return [point.metrics[name] for point in self.curve if name in point.metrics]
 
     @property
     def t90_seconds(self) -> float | None:
         """When 90 % of the maximum was first reached."""
-        if self.max_accuracy is None:
-            return None
-        reached = (p.seconds for p in self.curve if p.accuracy >= 0.9 * self.max_accuracy)
+        best = self.max_accuracy
+        return None if best is None else self.seconds_to(ACCURACY, 0.9 * best)
+
+    def seconds_to(self, name: str, target: float) -> float | None:
+        """When a metric was first at least `target`; None if it never was."""
+        reached = (p.seconds for p in self.curve if p.metrics.get(name, -inf) >= target)
         return next(reached, None)
 
     def client_accuracy(self, percentile: float) -> float | None:
@@ -136,6 +150,7 @@ class Result:
             "max_accuracy": self.max_accuracy,
             "final_accuracy": self.curve[-1].accuracy if self.curve else None,
             "t90_seconds": self.t90_seconds,
+            "metrics": {name: _range(self.metric(name)) for name in self.metrics},
             "client_accuracy_p5": self.client_accuracy(5),
             "client_accuracy_p95": self.client_accuracy(95),
             "versions": self.versions,
@@ -155,8 +170,8 @@ class Result:
 
     def write(self, folder: Path, title: str) -> None:
         """Write accuracy.csv, clients.csv, accuracy.png and, when all is there, summary.json."""
-        curve = ((p.seconds, p.version, p.accuracy, p.loss) for p in self.curve)
-        write_table(folder / "accuracy.csv", ["seconds", "version", "accuracy", "loss"], curve)
+        curve = ((p.seconds, p.version, *p.metrics.values()) for p in self.curve)
+        write_table(folder / "accuracy.csv", ["seconds", "version", *self.metrics], curve)
         headings = ["client", *(f.name for f in fields(ClientFigures))]
         clients = ((name, *astuple(client)) for name, client in self.clients.items())
         write_table(folder / "clients.csv", headings, clients)
@@ -164,8 +179,16 @@ class Result:
         write_json(folder / "summary.json", self.summary())
 
     def plot(self, path: str | Path, title: str = "") -> None:
-        """Draw accuracy over time to an image file."""
+        """Draw accuracy over time, and every metric of the user's own, to an image file.
+
+        A task without accuracy has its loss drawn instead.
+        """
         seconds = [point.seconds for point in self.curve]
-        accuracy = [point.accuracy for point in self.curve]
         named = [str(self.settings[name]) for name in ("task", "rule") if name in self.settings]
-        plots.accuracy_over_time(path, seconds, accuracy, title or ", ".join(named), TIME[self.on])
+        shown = [name for name in self.metrics if name != LOSS] or [LOSS]
+        curves = {name: self.metric(name) for name in shown}
+        plots.metrics_over_time(path, seconds, curves, title or ", ".join(named), TIME[self.on])
+
+
+def _range(values: Sequence[float]) -> dict[str, float]:
+    return {"final": values[-1], "min": min(values), "max": max(values)}

@@ -12,7 +12,7 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.learning.evaluation import Evaluator
 from asyncfeded.learning.recipe import TrainerRecipe
-from asyncfeded.runtime.loop import Evaluate, Evaluation, Measure
+from asyncfeded.runtime.evaluation import Evaluate, Evaluation, Measure
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.transport import Transport
 from asyncfeded.simulation.devices import DeviceModel
@@ -106,4 +106,4 @@ def ray_world(work: Work, devices: DeviceModel | None, patience: float) -> Itera
 def measure_of(make_evaluator: MakeEvaluator) -> Measure:
     """An evaluation as the loop asks for it."""
     evaluator = make_evaluator()
-    return lambda parameters: Evaluation(*evaluator(parameters))
+    return lambda parameters: Evaluation(evaluator(parameters))

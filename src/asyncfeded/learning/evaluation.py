@@ -1,12 +1,14 @@
-"""How good a model is on test data."""
+"""How good a model is on test data: accuracy, loss, and metrics of the user's own."""
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
+from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.flat import FlatModule
@@ -14,23 +16,16 @@ from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import batch_sizes, split
 from asyncfeded.learning.trainer import Loss
 
-Correct = Callable[[Tensor, Tensor], Tensor]
-"""Which answers are right, given a module's output and the targets: booleans of any shape."""
-
-
-def highest_score_is_right(output: Tensor, target: Tensor) -> Tensor:
-    """Right where the class of the highest score, along dimension 1, is the target."""
-    if output.ndim != target.ndim + 1:
-        raise SettingError(
-            f"accuracy needs scores of shape (examples, classes, …) and targets of shape "
-            f"(examples, …); given {tuple(output.shape)} and {tuple(target.shape)}: "
-            "pass correct=… to say which answers are right"
-        )
-    return output.argmax(dim=1) == target
+Metric = Callable[[Tensor, Tensor], float]
+"""A number for the module's outputs on all test examples, given these and the targets."""
 
 
 class Evaluator:
     """Measures parameters on test data in parts, one per client.
+
+    Loss is always measured. Accuracy is the share of examples whose highest score, along
+    dimension 1, is that of the target; it is measured where the targets are classes, that is whole
+    numbers. `metrics` adds others; one named "accuracy" takes the place of that share.
 
     It takes the module over, so it needs one of its own beside the trainer's. A module that draws
     at random draws the same each time, in any process.
@@ -41,7 +36,7 @@ class Evaluator:
         module: nn.Module,
         parts: Mapping[str, TensorExamples],
         loss: Loss = nn.functional.cross_entropy,
-        correct: Correct = highest_score_is_right,
+        metrics: Mapping[str, Metric] | None = None,
         batch_size: int = 512,
     ) -> None:
         self._union = join(list(parts.values()))
@@ -49,37 +44,63 @@ class Evaluator:
         self._module = module
         self._parts = parts
         self._loss = loss
-        self._correct = correct
+        self._metrics = dict(metrics or {})
+        self._counts_right = ACCURACY not in self._metrics and _are_classes(self._union.y)
         self._batch_size = batch_size
 
-    def __call__(self, parameters: Vector) -> tuple[float, float]:
-        """(accuracy, loss) of these parameters on the union of all parts."""
+    def __call__(self, parameters: Vector) -> dict[str, float]:
+        """Every metric of these parameters on the union of all parts."""
         return self._measure(parameters, self._union)
 
-    def of_each(self, parameters: Vector) -> dict[str, float]:
-        """The accuracy of these parameters on every part."""
-        return {name: self._measure(parameters, part)[0] for name, part in self._parts.items()}
+    def of_each(self, parameters: Vector) -> dict[str, dict[str, float]]:
+        """Every metric of these parameters on every part."""
+        return {name: self._measure(parameters, part) for name, part in self._parts.items()}
 
-    def _measure(self, parameters: Vector, examples: TensorExamples) -> tuple[float, float]:
+    def _measure(self, parameters: Vector, examples: TensorExamples) -> dict[str, float]:
         self._flat.load(parameters)
         self._module.eval()
         right, answers, loss = 0, 0, 0.0
+        outputs: list[Tensor] = []
         with torch.no_grad(), reproducible(randomness.key(0, "evaluation")):
             sizes = batch_sizes(len(examples.y), self._batch_size)
             for x, y in split(examples.x, examples.y, sizes):
                 output = self._module(x)
-                verdicts = _booleans(self._correct(output, y))
-                right += int(verdicts.sum())
-                answers += verdicts.numel()
+                if self._counts_right:
+                    verdicts = _highest_score_is_right(output, y)
+                    right += int(verdicts.sum())
+                    answers += verdicts.numel()
                 loss += float(self._loss(output, y)) * len(y)
+                if self._metrics:
+                    outputs.append(output)
         self._flat.reset_buffers()  # the module may be given to another evaluator
-        return right / answers, loss / len(examples)
+        measured = {ACCURACY: right / answers} if self._counts_right else {}
+        measured[LOSS] = loss / len(examples)
+        if self._metrics:
+            whole = torch.cat(outputs)
+            for name, metric in self._metrics.items():
+                measured[name] = _number(name, metric(whole, examples.y))
+        return measured
 
 
-def _booleans(verdicts: object) -> Tensor:
-    if not isinstance(verdicts, Tensor) or verdicts.dtype != torch.bool:
-        given = verdicts.dtype if isinstance(verdicts, Tensor) else type(verdicts).__name__
+def _are_classes(targets: Tensor) -> bool:
+    return not (targets.is_floating_point() or targets.is_complex())
+
+
+def _highest_score_is_right(output: Tensor, target: Tensor) -> Tensor:
+    if output.ndim != target.ndim + 1:
         raise SettingError(
-            f"correct must return booleans, True where an answer is right; given {given}"
+            f"accuracy needs scores of shape (examples, classes, …) and targets of shape "
+            f"(examples, …); given {tuple(output.shape)} and {tuple(target.shape)}: "
+            'pass metrics={"accuracy": …}, a function of all outputs and targets'
         )
-    return verdicts
+    return output.argmax(dim=1) == target
+
+
+def _number(name: str, value: object) -> float:
+    """A metric's value, which may be a number or a tensor of one element."""
+    if isinstance(value, Tensor) and value.numel() == 1:
+        value = value.item()
+    if not isinstance(value, Real):
+        given = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise SettingError(f"metric {name!r} must return a number; given {given}")
+    return float(value)

@@ -18,27 +18,34 @@ COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#0
 LINES = ("-", "--", ":", "-.")
 """When all colours are used, they come again with another line."""
 DPI = 150
-HEIGHT = 4.5
+WIDTH, HEIGHT = 8, 4.5
 MOST_TICKS = 90
 MOST_ROWS = 40
 SMOOTHED_FROM = 60
 """Fewer points show their own course; a mean of five would blur it."""
 
 
-def accuracy_over_time(
+def metrics_over_time(
     path: str | Path,
     seconds: Sequence[float],
-    accuracy: Sequence[float],
+    curves: Mapping[str, Sequence[float]],
     title: str,
     time: str = "virtual time (s)",
 ) -> None:
-    """Draw one run: what was measured and, of a long run, the mean of five neighbours."""
-    figure, axes = _axes(title, time)
-    raw = np.asarray(accuracy, dtype=float)
-    axes.plot(seconds, raw, color=COLOURS[0], linewidth=1.8, label="measured")
-    if len(raw) >= SMOOTHED_FROM:
-        axes.plot(seconds, smoothed(raw, 5), color="0.35", linestyle=":", label="mean of 5")
-    axes.legend(loc="lower right", frameon=False)
+    """Draw one run, a panel per metric.
+
+    A panel has what was measured and, of a long run, the mean of five neighbours.
+    """
+    figure = Figure(figsize=(WIDTH, HEIGHT * len(curves)), layout="constrained")
+    rows = figure.subplots(len(curves), squeeze=False)[:, 0]
+    rows[0].set_title(title, loc="left", fontsize="medium")
+    for axes, (name, values) in zip(rows, curves.items(), strict=True):
+        _style(axes, name, time)
+        raw = np.asarray(values, dtype=float)
+        axes.plot(seconds, raw, color=COLOURS[0], linewidth=1.8, label="measured")
+        if len(raw) >= SMOOTHED_FROM:
+            axes.plot(seconds, smoothed(raw, 5), color="0.35", linestyle=":", label="mean of 5")
+        axes.legend(loc="lower right" if name == "accuracy" else "best", frameon=False)
     write_picture(figure, path, dpi=DPI)
 
 
@@ -124,14 +131,19 @@ def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.floa
 
 
 def _axes(title: str, time: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize="medium")
+    _style(axes, "accuracy", time)
+    return figure, axes
+
+
+def _style(axes: Axes, metric: str, time: str) -> None:
     axes.set_xlabel(time)
-    axes.set_ylabel("test accuracy")
-    axes.set_ylim(0, 1)
+    axes.set_ylabel(f"test {metric}", parse_math=False)
     axes.margins(x=0.01)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if metric == "accuracy":
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes

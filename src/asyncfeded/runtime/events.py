@@ -1,8 +1,10 @@
 """What happens in a run, as values: progress, log, results and plots are made from these."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asyncfeded.core.messages import Receipt
+from asyncfeded.core.metrics import ACCURACY, LOSS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,18 @@ class Evaluated:
 
     seconds: float
     version: int
-    accuracy: float
-    loss: float
+    metrics: Mapping[str, float]
+    """What was measured, by name: accuracy, where there is one, loss and the user's own."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right answers; None for a task without right answers."""
+        return self.metrics.get(ACCURACY)
+
+    @property
+    def loss(self) -> float | None:
+        """The mean loss."""
+        return self.metrics.get(LOSS)
 
 
 @dataclass(frozen=True, slots=True)

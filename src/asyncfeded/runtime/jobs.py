@@ -5,7 +5,7 @@ import traceback
 from asyncfeded.core.errors import AsyncFedEDError, TrainingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.loop import Evaluation, Measure
+from asyncfeded.runtime.evaluation import Evaluation, Measure
 
 Key = tuple[str, int]
 """A client and its round; for an evaluation, no client and a number."""

@@ -7,8 +7,8 @@ from itertools import count
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Evaluation, Pending
 from asyncfeded.runtime.jobs import Key, key_of
-from asyncfeded.runtime.loop import Evaluation, Pending
 
 Queued = tuple[float, int, TrainTask | Vector]
 """When it is due, its number, and what is to be trained or measured."""

@@ -1,8 +1,7 @@
 """The driver: takes what the transport brings, asks the server, sends what the server says."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import LARGEST_COUNT, is_count
-from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Evaluate, Pending
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -33,24 +32,6 @@ from asyncfeded.runtime.transport import (
     Signal,
     Transport,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """How good a model is: the share of right answers, and the mean loss."""
-
-    accuracy: float
-    loss: float
-
-
-Measure = Callable[[Vector], Evaluation]
-"""How good these parameters are."""
-
-Pending = Callable[[], Evaluation]
-"""Waits for an evaluation that was begun."""
-
-Evaluate = Callable[[Vector, float], Pending]
-"""Begins to measure parameters at this time, perhaps elsewhere."""
 
 
 def run(
@@ -176,7 +157,7 @@ class _Measurements:
         """Wait for the one that was begun, if any."""
         if self._due is not None and self._pending is not None:
             found = self._pending()
-            yield Evaluated(self._due, self._version, found.accuracy, found.loss)
+            yield Evaluated(self._due, self._version, found.metrics)
             self._due = None
 
 

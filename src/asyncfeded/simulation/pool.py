@@ -25,9 +25,9 @@ from threadpoolctl import threadpool_limits
 from asyncfeded.core.errors import AsyncFedEDError, SettingError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
+from asyncfeded.runtime.evaluation import Evaluation, Measure
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained, training_error
 from asyncfeded.runtime.look_ahead import LookAhead
-from asyncfeded.runtime.loop import Evaluation, Measure
 
 
 class _Order(NamedTuple):

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Evaluation, Measure, Pending
 from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
-from asyncfeded.runtime.loop import Evaluation, Measure, Pending
 
 SOON_PER_WORKER = 16
 """How many jobs count as due soon, and how many updates may be made ahead before helpers take what

@@ -5,8 +5,8 @@ from typing import Literal, Protocol
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.evaluation import Measure, Pending
 from asyncfeded.runtime.jobs import measured, trained_here
-from asyncfeded.runtime.loop import Measure, Pending
 from asyncfeded.runtime.memory import keep_freed_memory
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.threads import ThreadPool

@@ -7,6 +7,7 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
+from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.experiment.hyperparameters import hyperparameters
 from asyncfeded.experiment.result import Result
@@ -104,8 +105,8 @@ def make_record(settings: RunSettings, data: FederatedData) -> Record:
         key=key(known),
         settings=known,
         seconds=[point.seconds for point in result.curve],
-        accuracy=[round(point.accuracy, DIGITS) for point in result.curve],
-        loss=[_rounded(point.loss) for point in result.curve],
+        accuracy=[round(accuracy, DIGITS) for accuracy in result.metric(ACCURACY)],
+        loss=[_rounded(loss) for loss in result.metric(LOSS)],
         summary=_summary(result),
         steering=steering.means(),
     )

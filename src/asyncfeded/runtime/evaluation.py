@@ -1,0 +1,23 @@
+"""What an evaluation is: parameters go in, named numbers come out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from asyncfeded.core.vectors import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How good a model is: one number per metric, such as accuracy and loss."""
+
+    metrics: Mapping[str, float]
+
+
+Measure = Callable[[Vector], Evaluation]
+"""How good these parameters are."""
+
+Pending = Callable[[], Evaluation]
+"""Waits for an evaluation that was begun."""
+
+Evaluate = Callable[[Vector, float], Pending]
+"""Begins to measure parameters at this time, perhaps elsewhere."""
