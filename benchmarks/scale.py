@@ -44,7 +44,7 @@ def one_run(clients: int, at_work: int, updates: int) -> Figures:
     """Carry out a run in this process."""
     marks: list[tuple[float, float]] = []
 
-    def note(event: Event) -> None:
+    def note(event: Event, _: object) -> None:
         if isinstance(event, Started | Finished):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             marks.append((time.perf_counter(), peak))
@@ -65,7 +65,7 @@ def one_run(clients: int, at_work: int, updates: int) -> Figures:
                 "devices": "heterogeneous",
             }
         ),
-        note,
+        [note],
     )
     (begun, before), (ended, after) = marks
     return Figures(result.updates, ended - begun, after - before, result.log_sha256)

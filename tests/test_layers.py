@@ -20,13 +20,14 @@ ALLOWED = {
     "data": {"core", "randomness", "on_demand", "files"},
     "report": {"core", "files"},
     "store": {"core", "runtime", "files"},
+    "callbacks": {"core", "runtime", "store", "files"},
     "simulation": {"core", "runtime", "randomness", "on_demand"},
     "cluster": {"core", "runtime"},
     "experiment": {
         *("core", "rules", "guards", "runtime", "learning", "data", "report", "store"),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
     },
-    "cli": {"core", "experiment", "report", "runtime", "version"},
+    "cli": {"core", "callbacks", "experiment", "report", "runtime", "version"},
     "__main__": {"cli"},
 }
 NO_TORCH = (

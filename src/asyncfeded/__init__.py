@@ -4,6 +4,7 @@ The server and the rules need NumPy and numba alone; what trains with torch is l
 first asked for.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from asyncfeded import guards, rules
@@ -19,24 +20,40 @@ from asyncfeded.on_demand import ClientNames, OnDemand
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
+    from asyncfeded.callbacks import (
+        ClientCurves,
+        EventLog,
+        KeepBest,
+        Progress,
+        Run,
+        StopAfter,
+        StopAt,
+    )
     from asyncfeded.experiment.federate import federate
     from asyncfeded.learning.rounds import LocalTraining
 
 __all__ = [
     "Arrival",
     "AsyncFedEDError",
+    "ClientCurves",
     "ClientNames",
     "ClientUpdate",
     "Decision",
+    "EventLog",
+    "KeepBest",
     "LocalTraining",
     "OnDemand",
     "PersistentMap",
+    "Progress",
     "Receipt",
     "Refusal",
     "RoundEnd",
     "Rule",
+    "Run",
     "Server",
     "Step",
+    "StopAfter",
+    "StopAt",
     "TrainTask",
     "VersionHistory",
     "Work",
@@ -49,13 +66,21 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "ClientCurves": "asyncfeded.callbacks",
+    "EventLog": "asyncfeded.callbacks",
+    "KeepBest": "asyncfeded.callbacks",
+    "LocalTraining": "asyncfeded.learning.rounds",
+    "Progress": "asyncfeded.callbacks",
+    "Run": "asyncfeded.callbacks",
+    "StopAfter": "asyncfeded.callbacks",
+    "StopAt": "asyncfeded.callbacks",
+    "federate": "asyncfeded.experiment.federate",
+}
+"""What is imported when it is first asked for, and from where."""
+
+
 def __getattr__(name: str) -> Any:
-    if name == "federate":
-        from asyncfeded.experiment.federate import federate
-
-        return federate
-    if name == "LocalTraining":
-        from asyncfeded.learning.rounds import LocalTraining
-
-        return LocalTraining
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,7 +40,7 @@ def test_a_module_is_trained_in_real_time(kernel: Any) -> None:
     torch.manual_seed(0)
     module, clients, updates = torch.nn.Linear(4, 2), two_clients(), []
 
-    def count(event: Event) -> None:
+    def count(event: Event, _: object) -> None:
         if isinstance(event, Received):
             updates.append(event.receipt.client_id)
         if set(updates) == {"client-0", "client-1"} and len(updates) >= 4:
@@ -60,7 +60,7 @@ def test_a_module_is_trained_in_real_time(kernel: Any) -> None:
             seconds=600.0,  # a last resort
             on="ray",
             kernel=kernel,
-            on_event=count,
+            callbacks=[count],
         )
     assert loss() < before
 

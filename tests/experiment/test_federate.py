@@ -4,7 +4,6 @@ import multiprocessing
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from asyncfeded.experiment.result import Result
 from asyncfeded.runtime.events import Event, Joined, Replaced
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
+from asyncfeded.store.log import EventLog
 
 
 def datasets(clients: int = 4, size: int = 60) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -176,8 +176,13 @@ def test_bad_arguments_are_named() -> None:
         short(evaluate_every=0)
 
 
+def raising(event: Event, _: object) -> None:
+    raise ValueError(event)
+
+
 @pytest.mark.parametrize(
-    "change", [{"seconds": -1.0}, {"log": Path("/nonexistent/x")}, {"on_event": [].index}]
+    "change",
+    [{"seconds": -1.0}, {"callbacks": [EventLog("/nonexistent/x")]}, {"callbacks": [raising]}],
 )
 def test_a_run_that_cannot_start_leaves_no_process(change: dict[str, Any]) -> None:
     with pytest.raises((SettingError, FileError, ValueError)):
@@ -219,7 +224,13 @@ class InTurn:
 def test_a_selection_of_one_s_own_says_who_is_at_work() -> None:
     events: list[Event] = []
     data = {name: (torch.randn(20, 4), torch.zeros(20).long()) for name in "abcde"}
-    federate(nn.Linear(4, 2), data, selection=InTurn(list(data)), seconds=2, on_event=events.append)
+    federate(
+        nn.Linear(4, 2),
+        data,
+        selection=InTurn(list(data)),
+        seconds=2,
+        callbacks=[lambda event, _: events.append(event)],
+    )
     joined = [event.client_id for event in events if isinstance(event, Joined)]
     successors = [event.successor for event in events if isinstance(event, Replaced)]
     assert joined == ["a", "b"]

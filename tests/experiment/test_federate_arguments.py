@@ -41,7 +41,7 @@ X, Y = torch.zeros(8, 2), torch.zeros(8, dtype=torch.int64)
         ("seed", 0.5, "seed must be a whole number; given 0.5"),
         ("workers", 1.5, "workers must be a whole number; given 1.5"),
         ("workers", True, "workers must be a whole number; given True"),
-        ("on_event", 1, "on_event must be a function; given an int"),
+        ("callbacks", 1, "callbacks must be a list of functions .*; given an int"),
         ("kernel", "fast", "kernel must be 'torch' or 'compiled'; given 'fast'"),
     ],
 )

@@ -14,6 +14,7 @@ from asyncfeded import LocalTraining, federate
 from asyncfeded.core.errors import AsyncFedEDError, FileError, TrainingError
 from asyncfeded.experiment.result import Result
 from asyncfeded.runtime.events import Event, Received
+from asyncfeded.store.log import EventLog
 
 
 def federated(module: nn.Module, **changes: Any) -> Result:
@@ -33,21 +34,21 @@ class Stop:
         self.left = updates
         self.error = error
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event, _: object) -> None:
         self.left -= isinstance(event, Received)
         if self.left == 0:
             raise self.error
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, BrokenPipeError, ZeroDivisionError])
-def test_an_observer_that_raises_leaves_module_log_and_result(
+def test_a_callback_that_raises_leaves_module_log_and_result(
     tmp_path: Path, kind: type[BaseException]
 ) -> None:
     module = nn.Linear(5, 2)
     before = module.weight.detach().clone()
     log = tmp_path / "events.jsonl"
     with pytest.raises(kind) as caught:
-        federated(module, log=log, on_event=Stop(4, kind("stopped")))
+        federated(module, callbacks=[EventLog(log), Stop(4, kind("stopped"))])
     result: Result = caught.value.result  # type: ignore[attr-defined]
     assert (result.updates, result.versions, result.finished) == (4, 5, False)
     assert result.ended_by == f"{kind.__name__}: stopped"
@@ -63,7 +64,7 @@ def test_the_module_has_the_version_of_the_last_update_that_was_told(tmp_path: P
     stopped.load_state_dict(whole.state_dict())
     log = tmp_path / "events.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        federated(stopped, log=log, on_event=Stop(3, KeyboardInterrupt()))
+        federated(stopped, callbacks=[EventLog(log), Stop(3, KeyboardInterrupt())])
     last = json.loads(log.read_text().splitlines()[-1])
     federated(whole, seconds=np.nextafter(last["seconds"], np.inf))
     assert torch.equal(whole.weight, stopped.weight)
@@ -85,20 +86,20 @@ def test_a_log_on_a_full_disk_gives_the_result_without_a_digest() -> None:
     module = nn.Linear(5, 2)
     before = module.weight.detach().clone()
     with pytest.raises(FileError, match="log '/dev/full' cannot be written: No space") as caught:
-        federated(module, log="/dev/full", seconds=30.0)
+        federated(module, callbacks=[EventLog("/dev/full")], seconds=30.0)
     result: Result = caught.value.result  # type: ignore[attr-defined]
     assert (result.finished, result.log_sha256) == (False, "")
     assert not torch.equal(module.weight, before)
 
 
 def test_a_whole_run_is_finished_and_its_log_may_be_named_by_a_text(tmp_path: Path) -> None:
-    result = federated(nn.Linear(5, 2), log=str(tmp_path / "log"))
+    result = federated(nn.Linear(5, 2), callbacks=[EventLog(str(tmp_path / "log"))])
     assert (result.finished, result.ended_by) == (True, None)
     assert result.log_sha256 == sha256((tmp_path / "log").read_bytes()).hexdigest()
 
 
 def test_a_log_that_is_no_path_is_refused_in_one_line() -> None:
     with pytest.raises(AsyncFedEDError, match=r"log must be a path; given 7"):
-        federated(nn.Linear(5, 2), log=7)
+        federated(nn.Linear(5, 2), callbacks=[EventLog(7)])  # type: ignore[arg-type]
     with pytest.raises(AsyncFedEDError, match=r"log 'a\\x00b' cannot be written: "):
-        federated(nn.Linear(5, 2), log="a\0b")
+        federated(nn.Linear(5, 2), callbacks=[EventLog("a\0b")])

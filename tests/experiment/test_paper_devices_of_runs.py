@@ -36,7 +36,7 @@ def test_with_the_authors_draws_every_seed_loses_the_same_rounds() -> None:
     def fates(seed: int) -> dict[tuple[str, int], bool]:
         heard: dict[tuple[str, int], bool] = {}
 
-        def note(event: Event) -> None:
+        def note(event: Event, _: object) -> None:
             match event:
                 case Received(round=int() as number, receipt=receipt):
                     heard[receipt.client_id, number] = False
@@ -44,7 +44,7 @@ def test_with_the_authors_draws_every_seed_loses_the_same_rounds() -> None:
                     heard[client, number] = True
 
         given = {"hang_draws": "authors", "suspension": 0.5, "seconds": 1.0, "start_up": 0}
-        run_experiment(run_settings({**given, "max_examples": 20, "seed": seed}), note)
+        run_experiment(run_settings({**given, "max_examples": 20, "seed": seed}), [note])
         return heard
 
     first, second = fates(0), fates(1)

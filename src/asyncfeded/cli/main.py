@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
+from asyncfeded.callbacks.progress import Progress
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say, show_any_text
 from asyncfeded.cli.paper import paper
-from asyncfeded.cli.progress import RunProgress
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
@@ -27,6 +27,10 @@ from asyncfeded.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+NOT_SHOWN = (
+    *("finished", "ended_by", "stopped_by", "metrics", "warnings", "settings", "package_version"),
+)
+"""What a summary has and the command does not print."""
 
 config_option = click.option(
     "--config",
@@ -81,14 +85,11 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
     check(settings)
     examples = load_data(settings)
     assert settings.out is not None
-    with (
-        result_folders({settings.out: RUN_FILES}, overwrite),
-        RunProgress(console, settings.rule, settings.seconds) as progress,
-    ):
-        result = run_experiment(settings, progress, examples)
+    with result_folders({settings.out: RUN_FILES}, overwrite):
+        result = run_experiment(settings, [Progress(settings.rule, console)], examples)
     figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
-        if name not in ("finished", "ended_by", "warnings", "settings", "package_version"):
+        if name not in NOT_SHOWN:
             say(console, f"{name:<20} {_shown(value)}")
     for warning in result.warnings:
         say(console, f"warning: {warning}")
@@ -129,8 +130,7 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     with result_folders(folders, overwrite), session(first):
         for settings in every:
             label = f"{settings.rule:<19} seed {settings.seed}"
-            with RunProgress(console, label, settings.seconds) as progress:
-                result = run_experiment(settings, progress, examples)
+            result = run_experiment(settings, [Progress(label, console)], examples)
             comparison.add(settings.rule, result)
             warnings += [f"{settings.rule}, seed {settings.seed}: {w}" for w in result.warnings]
         title = f"{title_of(first)}, {first.clients} clients"

@@ -83,8 +83,9 @@ def _check_optional(given: Mapping[str, Any]) -> None:
         _require(right and not isclass(selection), "selection", "a Selection", selection)
     if given["max_staleness"] is not None:
         _check_number("max_staleness", given["max_staleness"])
-    if given["on_event"] is not None:
-        _require(callable(given["on_event"]), "on_event", "a function", given["on_event"])
+    callbacks = given["callbacks"]
+    right = isinstance(callbacks, list | tuple) and all(map(_is_function, callbacks))
+    _require(right, "callbacks", "a list of functions of (event, run)", callbacks)
 
 
 def _check_metric_name(name: object) -> None:

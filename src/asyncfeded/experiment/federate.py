@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from asyncfeded.core.history import SKETCH_BUCKETS, Keep, VersionHistory
 from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
+from asyncfeded.core.vectors import Vector
 from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.experiment.argument_kinds import check_kinds
 from asyncfeded.experiment.limits import check_at_work, check_evaluations
@@ -26,13 +28,15 @@ from asyncfeded.experiment.worlds import On, Work, WorkersOn, ray_world, session
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.evaluation import Evaluator, Metric
+from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.recipe import Kernel, TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.rounds import LocalTraining, batch_sizes
+from asyncfeded.learning.saving import save_module
 from asyncfeded.learning.trainer import Loss, OptimizerFactory
 from asyncfeded.on_demand import ClientNames, OnDemand, each, names_of
 from asyncfeded.rules import asyncfeded
-from asyncfeded.runtime.events import Event
+from asyncfeded.runtime.control import Callback, Run
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.selection import Selection
@@ -74,8 +78,7 @@ def federate(
     workers_on: WorkersOn = "here",
     ray_address: str | None = None,
     patience: float = PATIENCE,
-    log: str | Path | None = None,
-    on_event: Callable[[Event], None] | None = None,
+    callbacks: Sequence[Callback] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
     """Train `module` over `datasets` for some seconds and return what was measured.
@@ -104,9 +107,13 @@ def federate(
     takes `patience` times as long as is usual for it is started again. `workers_on="ray"` stays
     on the virtual clock and trains on the cluster, to the same bits.
 
-    Whatever ends a run early raises: an interrupt, an error of training, an `on_event` that raises.
-    The module is then left with the last version, and the error's attribute `result` has what was
-    measured until then.
+    `callbacks` are functions of (event, run), told of everything that happens; `run.parameters` is
+    the model, `run.stop()` ends the run, which then returns its result as usual. `asyncfeded` has
+    some: StopAt, StopAfter, KeepBest, ClientCurves, Progress, EventLog.
+
+    Anything else that ends a run early raises: an interrupt, an error of training, a callback that
+    raises. The module is then left with the last version, and the error's attribute `result` has
+    what was measured until then.
     """
     rule = asyncfeded() if rule is None else rule
     training = LocalTraining() if training is None else training
@@ -162,20 +169,29 @@ def federate(
     if on == "virtual":
         assert devices is not None
         world = virtual_world(work, devices, workers, workers_on, trainer.schema.size)
-    event_log = EventLog(log)
+    control = Run(
+        server, seconds, partial(_save, deepcopy(module)), _of_clients(make_evaluator, held_out)
+    )
+    logs = [callback for callback in callbacks if isinstance(callback, EventLog)]
+    event_log = logs[0] if logs else EventLog()
     started = time.perf_counter()
     try:
         with (
             one_blas_thread(),
             session("ray" in (on, workers_on), ray_address),
             world as (transport, evaluate),
-            event_log,
+            ExitStack() as stack,
         ):
-            for event in run(server, transport, seconds, evaluate, evaluate_every, selection):
-                event_log.write(event)
+            for callback in callbacks:
+                if isinstance(callback, AbstractContextManager):
+                    stack.enter_context(callback)
+            events = run(server, transport, seconds, evaluate, evaluate_every, selection, control)
+            for event in events:
+                if not logs:
+                    event_log.write(event)
                 result.add(event)
-                if on_event is not None:
-                    on_event(event)
+                for callback in callbacks:
+                    callback(event, control)
     except BaseException as error:
         result.end_early(error)
         raise
@@ -188,6 +204,22 @@ def federate(
         for name, measured in make_evaluator().of_each(server.parameters).items():
             result.clients[name].accuracy = measured.get(ACCURACY)
     return result
+
+
+def _save(spare: nn.Module, parameters: Vector, path: Path) -> None:
+    """Write parameters to a file, by way of a module that nothing else uses."""
+    FlatModule(spare).load(parameters)
+    save_module(spare, path)
+
+
+def _of_clients(
+    make_evaluator: Callable[[], Evaluator], held_out: Mapping[str, TensorExamples]
+) -> Callable[[Vector], Mapping[str, Mapping[str, float]]] | None:
+    """Measures parameters on the test examples of each client, if clients have their own."""
+    if WHOLE in held_out:
+        return None
+    evaluator = cache(make_evaluator)
+    return lambda parameters: evaluator().of_each(parameters)
 
 
 def _clients(

@@ -39,8 +39,8 @@ class Result:
     `curve` has one `Evaluated` per evaluation, with every metric, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
     `lost_rounds` counts, by reason, the rounds whose update never came; `lost` how often a client's
-    process died or was given up. `finished` says whether the run reached its
-    end; if something ended it early, `ended_by` names that.
+    process died or was given up. `finished` says whether the run reached its end or was stopped by
+    a callback, which `stopped_by` names; if an error ended it early, `ended_by` names the error.
     """
 
     settings: Mapping[str, Any]
@@ -58,6 +58,7 @@ class Result:
     begun: bool = False
     finished: bool = False
     ended_by: str | None = None
+    stopped_by: str | None = None
 
     def add(self, event: Event) -> None:
         """Take note of an event."""
@@ -82,6 +83,7 @@ class Result:
             case Finished():
                 self.versions = event.version
                 self.finished = True
+                self.stopped_by = event.stopped_by
             case _:
                 pass
 
@@ -163,6 +165,7 @@ class Result:
             "wall_seconds": round(self.wall_seconds, 3),
             "finished": self.finished,
             "ended_by": self.ended_by,
+            "stopped_by": self.stopped_by,
             "warnings": self.warnings,
             "settings": dict(self.settings),
             "package_version": __version__,

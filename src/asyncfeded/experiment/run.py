@@ -1,6 +1,6 @@
 """One run from its settings, with its files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -28,9 +28,9 @@ from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.recipe import Kernel
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import LocalTraining
-from asyncfeded.learning.saving import save_module
+from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
-from asyncfeded.runtime.events import Event
+from asyncfeded.runtime.control import Callback
 from asyncfeded.simulation.authors_draws import authors_hangs
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import (
@@ -41,13 +41,15 @@ from asyncfeded.simulation.profiles import (
     paper_devices,
 )
 from asyncfeded.simulation.suspension import read_hangs
+from asyncfeded.store.log import EventLog
 
+LOG_FILE = "events.jsonl"
 MOST_PARAMETERS = 1_000_000_000
 
 
 def run_experiment(
     settings: RunSettings,
-    on_event: Callable[[Event], None] | None = None,
+    callbacks: Sequence[Callback] = (),
     data: FederatedData | None = None,
 ) -> Result:
     """Carry out one run; write its files if the settings name a folder for them.
@@ -78,8 +80,7 @@ def run_experiment(
         history=settings.history,
         sketch_buckets=settings.sketch_buckets,
         evaluate_every=settings.evaluate_every,
-        log=None if settings.out is None else settings.out / "events.jsonl",
-        on_event=on_event,
+        callbacks=[EventLog(None if settings.out is None else settings.out / LOG_FILE), *callbacks],
         on=settings.on,
         workers_on=settings.workers_on,
         ray_address=settings.ray_address,
@@ -123,7 +124,7 @@ def _writers(
     """What writes the files of a run, the model first and the summary last."""
     if folder is None:
         return []
-    return [partial(save_module, module, folder), partial(result.write, folder, title)]
+    return [partial(save_module, module, folder / MODEL_FILE), partial(result.write, folder, title)]
 
 
 def session(settings: RunSettings) -> AbstractContextManager[None]:

@@ -12,10 +12,9 @@ from asyncfeded.files import whole_file
 MODEL_FILE = "model.safetensors"
 
 
-def save_module(module: nn.Module, folder: Path) -> None:
+def save_module(module: nn.Module, path: Path) -> None:
     """Write a module's state; an earlier file is there until the new one is complete."""
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
-    path = folder / MODEL_FILE
     try:
         with whole_file(path) as unfinished:
             save_file(state, unfinished)

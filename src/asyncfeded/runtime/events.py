@@ -105,11 +105,12 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over."""
+    """The run is over: at its end, or because a callback stopped it for this reason."""
 
     seconds: float
     version: int
     parameters_sha256: str
+    stopped_by: str | None = None
 
 
 Event = Started | Joined | Received | RoundLost | Replaced | Left | Waiting | Evaluated | Finished

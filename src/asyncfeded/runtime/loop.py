@@ -9,6 +9,7 @@ from typing import Any
 from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import LARGEST_COUNT, is_count
+from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.evaluation import Evaluate, Pending
 from asyncfeded.runtime.events import (
     Evaluated,
@@ -41,8 +42,9 @@ def run(
     evaluate: Evaluate | None = None,
     evaluate_every: float = 2.0,
     selection: Selection | None = None,
+    control: Run | None = None,
 ) -> Generator[Event, None, None]:
-    """Drive a run to its end at `seconds`, yielding what happens.
+    """Drive a run to its end at `seconds`, or until `control` stops it, yielding what happens.
 
     With a `selection`, a client that has reported gives its place to whoever is chosen; without,
     everybody goes on. The transport brings those who begin.
@@ -52,16 +54,20 @@ def run(
     times have passed. An evaluation is begun when it is due and yielded when the next one is: the
     run goes on while it is made, and the order of the events is the same however long that takes.
     """
-    measure = _Measurements(server, evaluate, evaluate_every)
+    control = Run(server, seconds) if control is None else control
+    measure = _Measurements(server, evaluate, evaluate_every, control)
+    now = 0.0
     with closing(transport):
-        yield Started(0.0, server.rule.name, _digest(server))
-        while (signal := transport.next_signal()) is not None:
+        yield Started(now, server.rule.name, _digest(server))
+        while control.stopped_by is None and (signal := transport.next_signal()) is not None:
             yield from measure.due_before(signal.seconds)
-            yield from _handle(server, transport, selection, signal)
+            if control.stopped_by is None:
+                now = signal.seconds
+                yield from _handle(server, transport, selection, signal)
         yield from measure.due_before(seconds)
-        yield from measure.due_at(seconds)
-        yield from measure.begun()
-    yield Finished(seconds, server.version, _digest(server))
+        now = seconds if control.stopped_by is None else max(now, measure.latest)
+        yield from measure.last_at(now)
+    yield Finished(now, server.version, _digest(server), control.stopped_by)
 
 
 def _handle(
@@ -128,28 +134,41 @@ def _replace(
 class _Measurements:
     """The evaluations of a run: one per due time, made once per version."""
 
-    def __init__(self, server: Server, evaluate: Evaluate | None, every: float) -> None:
+    def __init__(
+        self, server: Server, evaluate: Evaluate | None, every: float, control: Run
+    ) -> None:
         self._server = server
         self._evaluate = evaluate
         self._every = every
+        self._control = control
         self._count = 0
         self._version = 0
+        self._parameters = server.parameters
         self._pending: Pending | None = None
         self._due: float | None = None
+        self.latest = 0.0
 
     def due_before(self, seconds: float) -> Iterator[Evaluated]:
-        """Begin those whose time comes before `seconds`."""
-        while self._count * self._every < seconds:
+        """Begin those whose time comes before `seconds`, unless the run is stopped meanwhile."""
+        while self._count * self._every < seconds and self._control.stopped_by is None:
             yield from self.due_at(self._count * self._every)
+
+    def last_at(self, seconds: float) -> Iterator[Evaluated]:
+        """Measure the last model at the end of the run, and wait for all evaluations."""
+        if self._count == 0 or self.latest < seconds:
+            yield from self.due_at(seconds)
+        yield from self.begun()
 
     def due_at(self, seconds: float) -> Iterator[Evaluated]:
         """Wait for the one before, and begin one."""
         self._count += 1
+        self.latest = seconds
         if self._evaluate is None:
             return
         yield from self.begun()
         if self._pending is None or self._version != self._server.version:
-            self._pending = cache(self._evaluate(self._server.parameters, seconds))
+            self._parameters = self._server.parameters
+            self._pending = cache(self._evaluate(self._parameters, seconds))
             self._version = self._server.version
         self._due = seconds
 
@@ -157,7 +176,9 @@ class _Measurements:
         """Wait for the one that was begun, if any."""
         if self._due is not None and self._pending is not None:
             found = self._pending()
+            self._control.show(self._parameters)
             yield Evaluated(self._due, self._version, found.metrics)
+            self._control.show(None)
             self._due = None
 
 

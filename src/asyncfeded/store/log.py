@@ -41,7 +41,7 @@ _ENCODED_AT_ONCE = 32
 
 
 class EventLog:
-    """Writes events to a file as they happen, or only digests them if there is no file.
+    """A callback that writes events to a file as they happen, or only digests them without a file.
 
     A `with` block opens the file and closes it.
     """
@@ -54,6 +54,10 @@ class EventLog:
         require(path is None or isinstance(path, str | Path), "log", "a path", path)
         self._path = None if path is None else Path(path)
         self._file: BinaryIO | None = None
+
+    def __call__(self, event: Event, _: object) -> None:
+        """Add an event of a run."""
+        self.write(event)
 
     def write(self, event: Event) -> None:
         """Add an event."""

@@ -99,7 +99,7 @@ def key(known: Mapping[str, Any]) -> str:
 def make_record(settings: RunSettings, data: FederatedData) -> Record:
     """Carry out a run."""
     steering = _Steering(settings.seconds)
-    result = run_experiment(settings, steering, data)
+    result = run_experiment(settings, [steering], data)
     known = identity(settings, data)
     return Record(
         key=key(known),
@@ -131,7 +131,7 @@ class _Steering:
         self._epochs: dict[tuple[str, int], list[float]] = {}
         self._staleness: dict[tuple[str, int], list[float]] = {}
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event, _: object) -> None:
         if not isinstance(event, Received) or event.receipt.staleness is None:
             return
         part = min(STEERING_BINS - 1, int(STEERING_BINS * event.seconds / self._seconds))

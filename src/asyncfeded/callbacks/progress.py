@@ -6,10 +6,11 @@ from statistics import median
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bars
 
-from asyncfeded.cli.output import say
 from asyncfeded.core.metrics import ACCURACY
+from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -19,6 +20,7 @@ from asyncfeded.runtime.events import (
     Received,
     Replaced,
     RoundLost,
+    Started,
     Waiting,
 )
 
@@ -39,13 +41,13 @@ def waited_for(event: Waiting) -> str:
     return f"nothing has arrived for {event.silent_seconds:.0f} s; {what}: {names}"
 
 
-class RunProgress:
-    """Follows the events of one run and shows where it stands."""
+class Progress:
+    """Shows where a run stands; the label is the rule's name unless another is given."""
 
-    def __init__(self, console: Console, label: str, seconds: float) -> None:
-        self._console = console
+    def __init__(self, label: str = "", console: Console | None = None) -> None:
+        self._console = console = Console() if console is None else console
         self._label = label
-        self._seconds = seconds
+        self._seconds = 0.0
         self._virtual = 0.0
         self._version = 1
         self._updates = 0
@@ -60,7 +62,7 @@ class RunProgress:
         self._plain_lines = 0
         bar = [BarColumn(bar_width=20)] if console.width >= WIDTH_WITH_A_BAR else []
         # Redrawn by hand: a thread of rich's own would be running while workers are forked.
-        self._live = Progress(
+        self._live = Bars(
             TextColumn("[bold]{task.description}"),
             *bar,
             TaskProgressColumn(),
@@ -68,7 +70,7 @@ class RunProgress:
             console=console,
             auto_refresh=False,
         )
-        self._bar = self._live.add_task(label, total=seconds, status="")
+        self._bar = self._live.add_task(label, total=None, status="")
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -79,8 +81,12 @@ class RunProgress:
         if self._console.is_terminal:
             self._live.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event, run: Run) -> None:
         """Take note of an event, and show it if it is time to."""
+        if isinstance(event, Started):
+            self._label = self._label or event.rule
+            self._seconds = run.seconds
+            self._live.update(self._bar, description=self._label, total=run.seconds)
         self._virtual = max(self._virtual, event.seconds)  # evaluations come a little late
         match event:
             case Joined():
@@ -118,7 +124,8 @@ class RunProgress:
 
     def _say(self, text: str) -> None:
         """Print a line of its own; on a terminal, above the live one."""
-        say(self._live.console, f"{self._label}  {text}")
+        line = f"{self._label}  {text}"
+        self._live.console.print(line, soft_wrap=True, highlight=False, markup=False)
 
     def status(self) -> str:
         """Where the run stands; staleness or lag is the median of the last updates."""

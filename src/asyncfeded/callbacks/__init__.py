@@ -1,0 +1,19 @@
+"""Functions of (event, run) that watch a run, keep something of it or stop it."""
+
+from asyncfeded.callbacks.client_curves import ClientCurves
+from asyncfeded.callbacks.keep_best import KeepBest
+from asyncfeded.callbacks.progress import Progress
+from asyncfeded.callbacks.stopping import StopAfter, StopAt
+from asyncfeded.runtime.control import Callback, Run
+from asyncfeded.store.log import EventLog
+
+__all__ = [
+    "Callback",
+    "ClientCurves",
+    "EventLog",
+    "KeepBest",
+    "Progress",
+    "Run",
+    "StopAfter",
+    "StopAt",
+]

@@ -1,0 +1,33 @@
+"""Keep the best model of a run."""
+
+from pathlib import Path
+
+from asyncfeded.callbacks.goals import Goal, goal_of, value_of
+from asyncfeded.core.metrics import ACCURACY
+from asyncfeded.runtime.control import Run
+from asyncfeded.runtime.events import Evaluated, Event
+
+
+class KeepBest:
+    """Write the model of the best evaluation to a file of safetensors.
+
+    The file holds the very version that was evaluated. Load it with
+    `module.load_state_dict(safetensors.torch.load_file(path))`. `best` is the metric's value,
+    `version` the number of that version; both are None before the first evaluation.
+    """
+
+    def __init__(self, path: str | Path, metric: str = ACCURACY, goal: Goal | None = None) -> None:
+        self._path = Path(path)
+        self._metric = metric
+        self._goal = goal_of(metric, goal)
+        self.best: float | None = None
+        self.version: int | None = None
+
+    def __call__(self, event: Event, run: Run) -> None:
+        """Look at an evaluation; of equally good ones the first is kept."""
+        if not isinstance(event, Evaluated):
+            return
+        found = value_of(event, self._metric)
+        if self.best is None or (found > self.best if self._goal == "max" else found < self.best):
+            run.save(self._path)
+            self.best, self.version = found, event.version

@@ -1,0 +1,63 @@
+"""What a callback may do to a run: read the model, save it, measure clients, stop."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from asyncfeded.core.server import Server
+from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.events import Event
+
+Metrics = Mapping[str, float]
+
+
+class Run:
+    """A run under way, as its callbacks see it.
+
+    `seconds` is when the run ends unless it is stopped. `save` and `measure_clients` are what the
+    world around the loop offers.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        seconds: float = 0.0,
+        save: Callable[[Vector, Path], None] | None = None,
+        measure_clients: Callable[[Vector], Mapping[str, Metrics]] | None = None,
+    ) -> None:
+        self.seconds = seconds
+        self._server = server
+        self._save = save
+        self._measure_clients = measure_clients
+        self._evaluated: Vector | None = None
+        self.stopped_by: str | None = None
+
+    @property
+    def parameters(self) -> Vector:
+        """The model that the event is about, read-only.
+
+        Evaluations are reported one interval late: during `Evaluated` these are the parameters that
+        were evaluated, otherwise the server's newest.
+        """
+        return self._server.parameters if self._evaluated is None else self._evaluated
+
+    def stop(self, reason: str = "a callback") -> None:
+        """End the run after this event; its last model is still evaluated."""
+        if self.stopped_by is None:
+            self.stopped_by = reason
+
+    def save(self, path: str | Path) -> None:
+        """Write these parameters as safetensors, which the module's `load_state_dict` takes."""
+        assert self._save is not None
+        self._save(self.parameters, Path(path))
+
+    def measure_clients(self) -> Mapping[str, Metrics]:
+        """Every metric of these parameters on each client's own test examples."""
+        return {} if self._measure_clients is None else self._measure_clients(self.parameters)
+
+    def show(self, evaluated: Vector | None) -> None:
+        """Set which evaluated model the next event is about; called by the loop."""
+        self._evaluated = evaluated
+
+
+Callback = Callable[[Event, Run], None]
+"""Told of every event. One that is a context manager is entered before a run and left after it."""
