@@ -13,12 +13,12 @@ import time
 import torch
 from torch import nn
 
-from asyncfeded import randomness
+from asyncfeded import Virtual, randomness
 from asyncfeded.data.federated import Examples
-from asyncfeded.experiment.federate import federate
 from asyncfeded.experiment.run import as_tensors, load_data
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.experiment.tasks import find_task
+from asyncfeded.front_door import federate
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.rules.fedavg import fedavg
@@ -59,7 +59,7 @@ def main() -> None:
             evaluate_every=arguments.every * ROUND_SECONDS,
             seed=done,
             training=task.training,
-            devices=DeviceModel(same, jitter=0.0),
+            world=Virtual(DeviceModel(same, jitter=0.0)),
         )
         shown = ", ".join(f"{name} {accuracy(module, part):.1%}" for name, part in parts.items())
         minutes = (time.perf_counter() - started) / 60

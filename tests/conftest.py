@@ -72,12 +72,13 @@ def compile_everything() -> None:
     """Make a short run that calls every compiled function."""
     import torch
 
-    from asyncfeded import federate
+    from asyncfeded import LocalTraining, VersionHistory, federate
 
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 2))
     data = [(torch.zeros(4, 2), torch.zeros(4, dtype=torch.long))] * 2
-    federate(module, data, seconds=1, kernel="compiled", history="everything")
-    federate(module, data, seconds=1, kernel="compiled", history="sketch")
+    training = LocalTraining(kernel="compiled")
+    for history in (VersionHistory(), VersionHistory("sketch")):
+        federate(module, data, seconds=1, training=training, history=history)
 
 
 @pytest.fixture(scope="session")

@@ -23,9 +23,17 @@ ALLOWED = {
     "callbacks": {"core", "runtime", "store", "files"},
     "simulation": {"core", "runtime", "randomness", "on_demand"},
     "cluster": {"core", "runtime"},
+    "result": {"core", "runtime", "report", "files", "version"},
+    "federation": {"core", "runtime", "learning", "store", "result", "on_demand"},
+    "argument_kinds": {"core", "learning"},
+    "front_door": {
+        *("core", "rules", "runtime", "simulation", "learning", "data", "randomness", "on_demand"),
+        *("argument_kinds", "federation", "result"),
+    },
     "experiment": {
-        *("core", "rules", "guards", "runtime", "learning", "data", "report", "store"),
+        *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
+        *("front_door", "federation"),
     },
     "cli": {"core", "callbacks", "experiment", "report", "runtime", "version"},
     "__main__": {"cli"},

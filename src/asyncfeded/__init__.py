@@ -29,8 +29,11 @@ if TYPE_CHECKING:
         StopAfter,
         StopAt,
     )
-    from asyncfeded.experiment.federate import federate
+    from asyncfeded.cluster.world import Ray, RayWorkers
+    from asyncfeded.front_door import federate
     from asyncfeded.learning.rounds import LocalTraining
+    from asyncfeded.result import Result
+    from asyncfeded.simulation.world import Virtual
 
 __all__ = [
     "Arrival",
@@ -45,8 +48,11 @@ __all__ = [
     "OnDemand",
     "PersistentMap",
     "Progress",
+    "Ray",
+    "RayWorkers",
     "Receipt",
     "Refusal",
+    "Result",
     "RoundEnd",
     "Rule",
     "Run",
@@ -56,6 +62,7 @@ __all__ = [
     "StopAt",
     "TrainTask",
     "VersionHistory",
+    "Virtual",
     "Work",
     "__version__",
     "federate",
@@ -75,7 +82,11 @@ _LATER = {
     "Run": "asyncfeded.callbacks",
     "StopAfter": "asyncfeded.callbacks",
     "StopAt": "asyncfeded.callbacks",
-    "federate": "asyncfeded.experiment.federate",
+    "Ray": "asyncfeded.cluster.world",
+    "RayWorkers": "asyncfeded.cluster.world",
+    "Result": "asyncfeded.result",
+    "Virtual": "asyncfeded.simulation.world",
+    "federate": "asyncfeded.front_door",
 }
 """What is imported when it is first asked for, and from where."""
 

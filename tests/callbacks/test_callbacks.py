@@ -17,11 +17,12 @@ from asyncfeded import (
     Run,
     StopAfter,
     StopAt,
+    Virtual,
     federate,
 )
 from asyncfeded.core.errors import SettingError
-from asyncfeded.experiment.result import Result
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Event, Finished, Received
 
 
@@ -71,7 +72,7 @@ def test_a_stopped_run_measures_the_model_that_it_ends_with() -> None:
 def test_a_stopped_run_is_the_beginning_of_the_whole_one(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole", tmp_path / "part"
     federated(EventLog(whole))
-    result = federated(EventLog(part), StopAfter(updates=5), workers=2)
+    result = federated(EventLog(part), StopAfter(updates=5), world=Virtual(workers=2))
     *lines, _ = part.read_text().splitlines()
     assert lines == whole.read_text().splitlines()[: len(lines)]
     assert result.log_sha256 != ""

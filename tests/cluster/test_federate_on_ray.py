@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from asyncfeded import federate, rules
+from asyncfeded import LocalTraining, Ray, RayWorkers, Virtual, federate, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.runtime.events import Event, Received
 
@@ -58,8 +58,8 @@ def test_a_module_is_trained_in_real_time(kernel: Any) -> None:
             clients,
             rule=rule,
             seconds=600.0,  # a last resort
-            on="ray",
-            kernel=kernel,
+            world=Ray(),
+            training=LocalTraining(kernel=kernel),
             callbacks=[count],
         )
     assert loss() < before
@@ -67,21 +67,25 @@ def test_a_module_is_trained_in_real_time(kernel: Any) -> None:
 
 def test_a_module_of_ones_own_class_trains_on_rays_workers_to_the_same_log() -> None:
     digests = set()
-    for where in ("here", "ray"):
+    for workers in (1, RayWorkers(1)):
         torch.manual_seed(0)
-        result = federate(Scaled(), two_clients(), seconds=3.0, workers_on=where)
+        world = Virtual(workers=workers)
+        result = federate(Scaled(), two_clients(), seconds=3.0, world=world)
         digests.add(result.log_sha256)
     assert len(digests) == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("kind", "given", "message"),
     [
-        ({"on": "ray", "at_work": 1}, "at_work must be none on ray; given 1"),
-        ({"on": "moon"}, "on must be 'virtual' or 'ray'; given 'moon'"),
-        ({"workers_on": "moon"}, "workers_on must be 'here' or 'ray'; given 'moon'"),
+        (Ray, {"patience": 0.5}, "patience must be at least 1; given 0.5"),
+        (Ray, {"address": 6379}, "address must be HOST:PORT, or none; given an int"),
+        (Ray, {"devices": "slow"}, "devices must be a DeviceModel; given a str"),
+        (Ray, {"memberships": ["a"]}, "memberships must be a list of Membership; given a list"),
+        (RayWorkers, {"number": 0}, "number must be at least 1; given 0"),
+        (RayWorkers, {"number": 2.5}, "number must be a whole number; given 2.5"),
     ],
 )
-def test_bad_settings_are_named(arguments: dict[str, Any], message: str) -> None:
+def test_bad_arguments_are_named(kind: Any, given: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        federate(torch.nn.Linear(4, 2), two_clients(), seconds=1.0, **arguments)
+        kind(**given)

@@ -13,7 +13,7 @@ import toy
 from asyncfeded import Server, rules
 from asyncfeded.cluster import workers as workers_module
 from asyncfeded.cluster.published import INLINE_BYTES, Published
-from asyncfeded.cluster.workers import RayWorkers
+from asyncfeded.cluster.workers import RayWorkerPool
 from asyncfeded.core.errors import ClusterError, TrainingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
@@ -60,7 +60,7 @@ def _these_functions_travel_whole() -> None:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_log_is_that_of_one_process(workers: int) -> None:
     expected = digest(InProcess(toy.toy_train, toy_measure))
-    assert digest(RayWorkers(make_train, workers, make_measure)) == expected
+    assert digest(RayWorkerPool(make_train, workers, make_measure)) == expected
 
 
 def test_a_worker_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_worker_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
         return toy.toy_train(task)
 
     expected = digest(InProcess(toy.toy_train, toy_measure))
-    assert digest(RayWorkers(lambda: train, 2, make_measure)) == expected
+    assert digest(RayWorkerPool(lambda: train, 2, make_measure)) == expected
     assert died.exists()
 
 
@@ -84,7 +84,7 @@ def test_workers_that_always_die_end_the_run(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(workers_module, "MOST_LOSSES", 1)
     with pytest.raises(ClusterError, match=r"workers were lost, \d+ jobs .* the last: "):
-        digest(RayWorkers(lambda: train, 1, make_measure))
+        digest(RayWorkerPool(lambda: train, 1, make_measure))
 
 
 def test_a_failure_is_named_by_client_and_round() -> None:
@@ -92,7 +92,7 @@ def test_a_failure_is_named_by_client_and_round() -> None:
     with pytest.raises(
         TrainingError, match=r"training of client 'client-2' failed in round 0: ValueError\('bad"
     ):
-        digest(RayWorkers(lambda: train, 2, make_measure))
+        digest(RayWorkerPool(lambda: train, 2, make_measure))
 
 
 def test_a_failed_evaluation_is_named() -> None:
@@ -100,7 +100,7 @@ def test_a_failed_evaluation_is_named() -> None:
         raise ValueError("no test data")
 
     with pytest.raises(TrainingError, match=r"evaluation failed: ValueError\('no test data'\)"):
-        digest(RayWorkers(make_train, 1, lambda: measure))
+        digest(RayWorkerPool(make_train, 1, lambda: measure))
 
 
 def test_workers_that_cannot_start_say_why() -> None:
@@ -108,7 +108,7 @@ def test_workers_that_cannot_start_say_why() -> None:
         raise OSError("no such data")
 
     with pytest.raises(ClusterError, match=r"worker 0 cannot start: OSError: no such data"):
-        RayWorkers(broken, 1)
+        RayWorkerPool(broken, 1)
 
 
 def test_a_version_is_put_into_the_object_store_once() -> None:

@@ -11,7 +11,7 @@ from asyncfeded.data.femnist import femnist, load_writers
 from asyncfeded.data.role_files import load_roles
 from asyncfeded.data.roles import WINDOW
 from asyncfeded.data.shakespeare import shakespeare
-from asyncfeded.experiment.run import load_data, resolved
+from asyncfeded.experiment.run import load_data, resolve
 from asyncfeded.experiment.settings import run_settings
 from leaf_folders import decode, speech, write_femnist, write_roles
 
@@ -124,7 +124,7 @@ def test_other_devices_have_the_split_by_position() -> None:
     ):
         settings = run_settings({"task": "shakespeare-standin", **given})
         data = load_data(settings)
-        assert resolved(settings, data)["split"] == split
+        assert resolve(settings).known(data)["split"] == split
         # Only the split by position draws the windows of a pass anew.
         assert (data.train["client-0"].per_epoch is None) == (split == "random")
 

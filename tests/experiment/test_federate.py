@@ -11,9 +11,18 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfeded import ClientNames, LocalTraining, OnDemand, federate, rules
+from asyncfeded import (
+    ClientNames,
+    LocalTraining,
+    OnDemand,
+    VersionHistory,
+    Virtual,
+    federate,
+    guards,
+    rules,
+)
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.experiment.result import Result
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Event, Joined, Replaced
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
@@ -76,10 +85,10 @@ def test_a_run_repeats_to_the_bit_for_any_workers_and_whatever_only_looks() -> N
     digests = {
         usual().log_sha256,
         short().log_sha256,
-        short(workers=2).log_sha256,
-        short(workers=3).log_sha256,
+        short(world=Virtual(workers=2)).log_sha256,
+        short(world=Virtual(workers=3)).log_sha256,
         short(evaluate_every=0.5).log_sha256,
-        short(history="everything").log_sha256,
+        short(history=VersionHistory("everything")).log_sha256,
     }
     assert len(digests) == 1
 
@@ -88,7 +97,7 @@ def test_a_run_repeats_to_the_bit_for_any_workers_and_whatever_only_looks() -> N
     "change",
     [
         {"seed": 1},
-        {"suspension": 0.5},
+        {"world": Virtual(suspension=0.5)},
         {"rule": rules.asyncfeded(lam=4)},
         {"training": LocalTraining(learning_rate=0.11)},
         {"seconds": 2.5},
@@ -106,7 +115,9 @@ def test_batch_norm_and_dropout_repeat_to_the_bit_too() -> None:
             nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2)
         )
 
-    results = [short(module=normed(), workers=workers, seconds=8.0) for workers in (1, 2)]
+    results = [
+        short(module=normed(), world=Virtual(workers=workers), seconds=8.0) for workers in (1, 2)
+    ]
     assert results[0].log_sha256 == results[1].log_sha256
     assert results[0].max_accuracy is not None
     assert results[0].max_accuracy > 0.85
@@ -118,7 +129,7 @@ def test_every_rule_trains_a_module(name: str) -> None:
     # FADAS's own learning rates are for long runs.
     given = {"server_lr": 0.01} if name.startswith("fadas") else {}
     rule = rules.REGISTRY[name](**given)
-    result = short(rule=rule, seconds=10.0, suspension=0.1, test=everything())
+    result = short(rule=rule, seconds=10.0, world=Virtual(suspension=0.1), test=everything())
     assert result.max_accuracy is not None
     assert result.max_accuracy > 0.85
     assert not result.rejected
@@ -135,8 +146,12 @@ def test_clients_may_be_named_join_late_and_bring_their_own_optimizer() -> None:
     data = dict(zip("xyz", datasets(3), strict=True))
     result = short(
         data=data,
-        memberships=[Membership("x"), Membership("y", 1.0), Membership("z", 0.0, 2.0)],
-        optimizers={"x": lambda parameters: torch.optim.Adam(parameters, lr=0.01)},
+        world=Virtual(
+            memberships=[Membership("x"), Membership("y", 1.0), Membership("z", 0.0, 2.0)]
+        ),
+        training=LocalTraining(
+            optimizers={"x": lambda parameters: torch.optim.Adam(parameters, lr=0.01)}
+        ),
         seconds=5.0,
     )
     assert result.updates > 5
@@ -149,7 +164,7 @@ def test_steps_can_be_the_unit_of_k() -> None:
 
 
 def test_a_bound_on_staleness_discards_by_name() -> None:
-    result = short(max_staleness=0.5)
+    result = short(guards=[guards.bounded_staleness(0.5)])
     assert result.rejected["too_stale"] > 0
     assert result.versions == result.updates + 1
 
@@ -186,7 +201,7 @@ def raising(event: Event, _: object) -> None:
 )
 def test_a_run_that_cannot_start_leaves_no_process(change: dict[str, Any]) -> None:
     with pytest.raises((SettingError, FileError, ValueError)):
-        short(workers=2, **change)
+        short(world=Virtual(workers=2), **change)
     assert not multiprocessing.active_children()
 
 
@@ -196,8 +211,10 @@ def test_the_versions_of_a_result_are_those_of_the_end() -> None:
     result = short(
         rule=rules.fedavg(),
         seconds=0.9,
-        memberships=[Membership("client-0"), Membership("client-1", 0.0, 0.85)],
-        devices=DeviceModel(devices, jitter=0.0),
+        world=Virtual(
+            DeviceModel(devices, jitter=0.0),
+            memberships=[Membership("client-0"), Membership("client-1", 0.0, 0.85)],
+        ),
     )
     assert (result.updates, result.versions) == (1, 2)
 
@@ -227,7 +244,7 @@ def test_a_selection_of_one_s_own_says_who_is_at_work() -> None:
     federate(
         nn.Linear(4, 2),
         data,
-        selection=InTurn(list(data)),
+        world=Virtual(selection=InTurn(list(data))),
         seconds=2,
         callbacks=[lambda event, _: events.append(event)],
     )
@@ -252,7 +269,12 @@ def test_data_made_on_demand_are_asked_for_when_they_are_needed() -> None:
         test = {"client-1": clients["client-1"]}
         asked.clear()
         return federate(
-            nn.Linear(4, 2), clients, test=test, at_work=5, seconds=0.4, workers=workers, **options
+            nn.Linear(4, 2),
+            clients,
+            test=test,
+            seconds=0.4,
+            world=Virtual(at_work=5, workers=workers),
+            **options,
         )
 
     result = run(workers=1)
@@ -262,7 +284,9 @@ def test_data_made_on_demand_are_asked_for_when_they_are_needed() -> None:
     assert len(asked) < 300
     assert run(workers=2).log_sha256 == result.log_sha256
     assert run(workers=1, seed=1).log_sha256 != result.log_sha256
-    compiled = run(workers=2, kernel="compiled", history="sketch", sketch_buckets=4)
+    compiled = run(
+        workers=2, training=LocalTraining(kernel="compiled"), history=VersionHistory("sketch", 4)
+    )
     assert compiled.updates > 10
 
 
@@ -274,15 +298,20 @@ def test_data_made_on_demand_are_asked_for_when_they_are_needed() -> None:
             {"at_work": 1, "memberships": [Membership("a")]},
             "memberships must be none where",
         ),
-        ({"at_work": 1, "selection": InTurn(["a", "b"])}, "selection must be none where at_work"),
+        ({"at_work": 1, "selection": InTurn(["a", "b"])}, "at_work must be none where a selection"),
         ({"at_work": 1.0}, "at_work must be a whole number"),
-        ({"test": {"z": (torch.zeros(2, 4), torch.zeros(2).long())}}, "'z' is none"),
     ],
 )
-def test_who_is_at_work_and_tested_must_be_there(change: dict[str, Any], message: str) -> None:
+def test_who_is_at_work_must_be_there(change: dict[str, Any], message: str) -> None:
     data = {name: (torch.randn(20, 4), torch.zeros(20).long()) for name in "ab"}
     with pytest.raises(SettingError, match=message):
-        federate(nn.Linear(4, 2), data, seconds=1, **change)
+        federate(nn.Linear(4, 2), data, seconds=1, world=Virtual(**change))
+
+
+def test_who_is_tested_must_be_there() -> None:
+    data = {name: (torch.randn(20, 4), torch.zeros(20).long()) for name in "ab"}
+    with pytest.raises(SettingError, match="test must name clients of datasets; 'z' is none"):
+        federate(nn.Linear(4, 2), data, seconds=1, test={"z": data["a"]})
 
 
 def test_data_made_on_demand_need_a_test_set() -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from asyncfeded import LocalTraining, federate
 from asyncfeded.core.errors import AsyncFedEDError, FileError, TrainingError
-from asyncfeded.experiment.result import Result
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Event, Received
 from asyncfeded.store.log import EventLog
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asyncfeded.core.messages import Receipt
-from asyncfeded.experiment.result import Result
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Received
 from asyncfeded.simulation.profiles import LEAST_EXAMPLES, heterogeneous_devices
 

@@ -6,7 +6,7 @@ import pytest
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
-from asyncfeded.experiment.run import check, run_experiment
+from asyncfeded.experiment.run import resolve, run_experiment
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.runtime.events import Event, Received, RoundLost
 
@@ -29,7 +29,7 @@ def test_the_authors_draws_are_refused_where_they_mean_nothing(
     given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingError, match=message):
-        check(run_settings({"hang_draws": "authors", **given}))
+        resolve(run_settings({"hang_draws": "authors", **given}))
 
 
 def test_with_the_authors_draws_every_seed_loses_the_same_rounds() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.experiment.result import Result
+from asyncfeded.result import Result
 
 
 def test_a_folder_whose_name_is_no_utf_8_has_a_whole_summary(tmp_path: Path) -> None:

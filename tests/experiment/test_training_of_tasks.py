@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from asyncfeded.core.errors import SettingError
-from asyncfeded.experiment.run import load_data, resolved
+from asyncfeded.experiment.run import resolve
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.experiment.tasks import NAMED_TASKS, find_task
 
 
 def resolved_with(**given: object) -> dict[str, Any]:
     settings = run_settings({"task": "synthetic-1-1", "clients": 2, **given})
-    return resolved(settings, load_data(settings))
+    run = resolve(settings)
+    return run.known(run.load_data())
 
 
 def test_the_learning_rate_of_the_papers_tasks_decays_per_step() -> None:

@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_info
 from torch import Tensor, nn
 
-from asyncfeded import LocalTraining, TrainTask, federate, rules
+from asyncfeded import LocalTraining, TrainTask, Virtual, federate, rules
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.learning import compiled
 from asyncfeded.learning.chain import read_chain
@@ -146,10 +146,9 @@ def test_a_run_learns_alike_with_either_kernel_and_says_which_it_used() -> None:
             make("the MLP of Synthetic-1-1"),
             data,
             rule=rules.asyncfeded(kappa=0),
-            training=LocalTraining(learning_rate=0.1),
+            training=LocalTraining(learning_rate=0.1, kernel=kernel),
             seconds=6,
-            kernel=kernel,
-            workers=workers,
+            world=Virtual(workers=workers),
         )
 
     ours, theirs = run("compiled"), run("torch")
@@ -291,6 +290,6 @@ def test_another_loss_optimizer_or_client_is_refused() -> None:
     with pytest.raises(SettingError, match="client 'b' has no data"):
         train(TrainTask("b", 1, train.initial, 1))
     with pytest.raises(SettingError, match="optimizers must be none for kernel 'compiled'"):
-        federate(module, data, kernel="compiled", optimizers={"a": torch.optim.Adam})
+        LocalTraining(kernel="compiled", optimizers={"a": torch.optim.Adam})
     with pytest.raises(SettingError, match="kernel must be 'torch' or 'compiled'; given 'jax'"):
-        federate(module, data, kernel="jax")  # type: ignore[arg-type]
+        LocalTraining(kernel="jax")  # type: ignore[arg-type]

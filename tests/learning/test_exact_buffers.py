@@ -11,6 +11,7 @@ from asyncfeded import TrainTask
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.rounds import LocalTraining
 from asyncfeded.learning.trainer import TorchTrainer
 
 
@@ -187,6 +188,7 @@ def test_a_module_that_is_refused_is_left_as_it_was() -> None:
     module = nn.Sequential(nn.Linear(2, 2))
     first = module.get_parameter("0.weight").data_ptr()
     examples = TensorExamples(torch.ones(4, 2), torch.zeros(4, dtype=torch.int64))
+    training = LocalTraining(optimizers={"b": torch.optim.Adam})
     with pytest.raises(SettingError, match="optimizers names client 'b'"):
-        TorchTrainer(module, {"a": examples}, optimizers={"b": torch.optim.Adam})
+        TorchTrainer(module, {"a": examples}, training)
     assert module.get_parameter("0.weight").data_ptr() == first

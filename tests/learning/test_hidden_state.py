@@ -9,7 +9,7 @@ import torch
 from numpy.random import mtrand
 from torch import Tensor, nn
 
-from asyncfeded import TrainTask, federate
+from asyncfeded import TrainTask, Virtual, federate
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.evaluation import Evaluator
@@ -91,7 +91,8 @@ def test_an_evaluation_has_the_same_bits_whatever_came_before_it(kind: type[nn.M
 def test_the_log_is_the_same_for_any_number_of_workers(kind: type[nn.Module]) -> None:
     data = [examples(40), examples(50), examples(60)]
     digests = {
-        federate(make(kind), data, seconds=0.5, workers=workers).log_sha256 for workers in (1, 2)
+        federate(make(kind), data, seconds=0.5, world=Virtual(workers=workers)).log_sha256
+        for workers in (1, 2)
     }
     assert len(digests) == 1
 

@@ -110,9 +110,14 @@ def two_by_turns(optimizers: bool = False) -> TorchTrainer:
     return TorchTrainer(
         Two(),
         {"a": TensorExamples(x, x)},
-        LocalTraining(0.25, momentum=0.0, decay=1.0, batch_size=1),
+        LocalTraining(
+            0.25,
+            momentum=0.0,
+            decay=1.0,
+            batch_size=1,
+            optimizers={"a": sgd} if optimizers else None,
+        ),
         nn.functional.mse_loss,
-        optimizers={"a": sgd} if optimizers else None,
     )
 
 

@@ -1,6 +1,7 @@
 """Local training: against torch's own optimizer, and the bits it must repeat."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from asyncfeded import TrainTask, randomness
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.models import mlp
-from asyncfeded.learning.rounds import LocalTraining, batch_sizes
-from asyncfeded.learning.trainer import OptimizerFactory, TorchTrainer
+from asyncfeded.learning.rounds import LocalTraining, OptimizerFactory, batch_sizes
+from asyncfeded.learning.trainer import TorchTrainer
 
 
 def examples(count: int = 50, seed: int = 0) -> TensorExamples:
@@ -34,7 +35,8 @@ def trainer(
     seed: int = 0,
 ) -> TorchTrainer:
     data = {"a": examples(), "b": examples(70, seed=1)}
-    return TorchTrainer(make(), data, training, optimizers=optimizers, seed=seed)
+    training = LocalTraining() if training is None else training
+    return TorchTrainer(make(), data, replace(training, optimizers=optimizers), seed=seed)
 
 
 def task(

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from asyncfeded.experiment.result import Result
-from asyncfeded.experiment.run import title_of
+from asyncfeded.experiment.run import resolve
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.report import plots
 from asyncfeded.report.spread import Spread, deviation, spread
+from asyncfeded.result import Result
+from asyncfeded.runtime.world import Clock
 
 
 def test_the_deviation_is_that_of_a_sample() -> None:
@@ -44,19 +45,19 @@ def test_a_band_is_as_wide_as_the_table_says(
 
 
 @pytest.mark.parametrize(
-    ("on", "label"), [("virtual", "virtual time (s)"), ("ray", "real time (s)")]
+    ("clock", "label"), [("virtual", "virtual time (s)"), ("real", "real time (s)")]
 )
 def test_the_axis_says_which_time_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, label: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, label: str
 ) -> None:
     labels = []
     monkeypatch.setattr(Axes, "set_xlabel", lambda self, text: labels.append(text))
-    Result({}, on=on).plot(tmp_path / "a.png")
+    Result({}, clock).plot(tmp_path / "a.png")
     assert labels == [label]
 
 
 def test_a_title_says_p_only_where_devices_are_imposed() -> None:
     imposed = run_settings({"suspension": 0.1})
-    assert title_of(imposed, "asyncfeded") == "synthetic-1-1, asyncfeded, P = 0.1"
+    assert resolve(imposed).title("asyncfeded") == "synthetic-1-1, asyncfeded, P = 0.1"
     real = run_settings({"on": "ray", "devices": "real"})
-    assert title_of(real, "asyncfeded") == "synthetic-1-1, asyncfeded"
+    assert resolve(real).title("asyncfeded") == "synthetic-1-1, asyncfeded"

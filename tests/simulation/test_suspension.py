@@ -9,7 +9,7 @@ import pytest
 import toy
 from asyncfeded import ClientUpdate, Server, TrainTask, rules
 from asyncfeded.core.errors import FileError, SettingError
-from asyncfeded.experiment.result import Result
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Event, Finished, Received, RoundLost
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership

@@ -19,9 +19,9 @@ from asyncfeded.cli.paper import paper
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
-from asyncfeded.experiment.run import check, load_data, run_experiment, session, title_of
+from asyncfeded.experiment.run import resolve
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
-from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.tables import mean_and_spread, table
 from asyncfeded.version import __version__
 
@@ -82,12 +82,12 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
         settings, f"{settings.task}-{settings.rule}-seed{settings.seed}", values
     )
     console = make_console()
-    check(settings)
-    examples = load_data(settings)
+    resolved = resolve(settings)
+    examples = resolved.load_data()
     assert settings.out is not None
     with result_folders({settings.out: RUN_FILES}, overwrite):
-        result = run_experiment(settings, [Progress(settings.rule, console)], examples)
-    figures = {"task": find_task(settings.task).title, **result.summary(), "results": settings.out}
+        result = resolved.run([Progress(settings.rule, console)], examples)
+    figures = {"task": resolved.task.title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
         if name not in NOT_SHOWN:
             say(console, f"{name:<20} {_shown(value)}")
@@ -115,25 +115,25 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
     first = _with_folder(every[0], f"compare-{every[0].task}", values)
     folder = first.out
     assert folder is not None
-    for settings in every:
-        check(settings)
-    examples = load_data(first)
     every = [
         settings.model_copy(update={"out": folder / settings.rule / f"seed-{settings.seed}"})
         for settings in every
     ]
+    runs = [resolve(settings) for settings in every]
+    examples = runs[0].load_data()
     console = make_console()
     comparison = Comparison()
     warnings: list[str] = []
     folders = {folder: COMPARISON_FILES} | {s.out: RUN_FILES for s in every if s.out is not None}
     # One Ray for all runs, where they need one.
-    with result_folders(folders, overwrite), session(first):
-        for settings in every:
+    with result_folders(folders, overwrite), runs[0].connection():
+        for resolved in runs:
+            settings = resolved.settings
             label = f"{settings.rule:<19} seed {settings.seed}"
-            result = run_experiment(settings, [Progress(label, console)], examples)
+            result = resolved.run([Progress(label, console)], examples)
             comparison.add(settings.rule, result)
             warnings += [f"{settings.rule}, seed {settings.seed}: {w}" for w in result.warnings]
-        title = f"{title_of(first)}, {first.clients} clients"
+        title = f"{runs[0].title()}, {first.clients} clients"
         comparison.write(folder, title)
     clock = "virtual" if first.on == "virtual" else "real"
     headings = ["rule", "max accuracy", "90 % after", "clients 5–95 %", "updates"]

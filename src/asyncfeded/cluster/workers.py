@@ -33,7 +33,7 @@ MOST_LOSSES = 10
 """How many jobs may be lost in a row: one that kills its worker would do so for ever."""
 
 
-class RayWorkers(LookAhead):
+class RayWorkerPool(LookAhead):
     """Trains ahead of time on `workers` processes of a Ray, the task due first before others.
 
     Each asks for `cpus` of the cluster; without, for the largest share with which all fit in.

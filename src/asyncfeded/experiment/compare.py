@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.metrics import ACCURACY
-from asyncfeded.experiment.result import TIME, Result
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.report.spread import Spread, spread
+from asyncfeded.result import TIME, Result
 from asyncfeded.version import __version__
 
 
@@ -66,8 +66,8 @@ class Comparison:
         rows = [_flat(row) for row in self.table()]
         write_table(folder / "compare.csv", list(rows[0]), [list(row.values()) for row in rows])
         seconds, accuracy = self.curves()
-        on = next(iter(self._results.values()))[0].on
-        plots.rules_over_time(folder / "compare.png", seconds, accuracy, title, TIME[on])
+        clock = next(iter(self._results.values()))[0].clock
+        plots.rules_over_time(folder / "compare.png", seconds, accuracy, title, TIME[clock])
         runs = [result.summary() for results in self._results.values() for result in results]
         summary = {"rules": rows, "runs": runs, "package_version": __version__}
         write_json(folder / "summary.json", summary)

@@ -25,11 +25,10 @@ from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
-from asyncfeded.experiment.limits import check_at_work, check_evaluations
-from asyncfeded.experiment.worlds import On, WorkersOn
 from asyncfeded.learning.rounds import DecayPer
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
+from asyncfeded.runtime.limits import check_at_work, check_evaluations
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import MOST_SUSPENSION
 from asyncfeded.simulation.suspension import Hangs
@@ -37,6 +36,9 @@ from asyncfeded.simulation.suspension import Hangs
 Devices = Literal[
     "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
 ]
+
+On = Literal["virtual", "ray"]
+WorkersOn = Literal["here", "ray"]
 
 MOST_DIGITS = 19
 TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "ray_address")

@@ -15,20 +15,24 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.learning.flat import FlatModule, split_like
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.rounds import BATCHES, LocalTraining, passes, split
+from asyncfeded.learning.rounds import (
+    BATCHES,
+    LocalTraining,
+    OptimizerFactory,
+    passes,
+    split,
+)
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-OptimizerFactory = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
 
 class TorchTrainer:
     """Trains a module on the data of whichever client the task names.
 
     It is a `Train`: a call trains one round and returns the update. Momentum SGD runs on the
-    flat vector; `optimizers` lets a client bring another optimizer instead, made anew each round
-    for the one flat parameter, with a learning rate of its own. The update's figure `loss` is the
-    mean loss over the examples visited, each with the weights of its step; a proximal term is no
-    part of it.
+    flat vector; an optimizer that a client brings of its own is made anew each round for the one
+    flat parameter, with a learning rate of its own. The update's figure `loss` is the mean loss
+    over the examples visited, each with the weights of its step; a proximal term is no part of it.
 
     A round has the same bits in any process: one thread is used, the global generators of torch,
     Python and NumPy are keyed by (seed, client, round), and every buffer starts from the task's
@@ -44,17 +48,17 @@ class TorchTrainer:
         datasets: Mapping[str, TensorExamples],
         training: LocalTraining | None = None,
         loss: Loss = nn.functional.cross_entropy,
-        optimizers: Mapping[str, OptimizerFactory] | None = None,
         seed: int = 0,
     ) -> None:
-        self._optimizers = {} if optimizers is None else optimizers
+        training = LocalTraining() if training is None else training
+        self._optimizers = training.optimizers or {}
         for client_id in self._optimizers:
             if client_id not in datasets:
                 raise SettingError(f"optimizers names client {client_id!r}, which has no data")
         self._flat = FlatModule(module)
         self._module = module
         self._datasets = datasets
-        self._training = LocalTraining() if training is None else training
+        self._training = training
         self._loss = loss
         self._seed = seed
         self.schema = self._flat.schema

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.on_demand import OnDemand, names_of
+from asyncfeded.runtime.devices import RoundTime
 from asyncfeded.simulation.suspension import (
     Hangs,
     RecordedHangs,
@@ -50,25 +51,6 @@ class Device:
             require(isfinite(value) and value > 0, name, "a finite number above 0", value)
         fixed = self.fixed_seconds
         require(isfinite(fixed) and fixed >= 0, "fixed_seconds", "at least 0", fixed)
-
-
-class RoundTime(NamedTuple):
-    """The parts of one round, in seconds.
-
-    A client hangs before it trains or, if its update is lost, after that. `compute` has the part
-    that does not depend on the epochs in it.
-    """
-
-    download: float
-    hangs: float
-    compute: float
-    upload: float
-    lost: bool = False
-
-    @property
-    def total(self) -> float:
-        """From the task's sending until its client is heard of again."""
-        return self.download + self.hangs + self.compute + self.upload
 
 
 @dataclass(frozen=True, slots=True)

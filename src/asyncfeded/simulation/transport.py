@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import TrainTask
+from asyncfeded.runtime.devices import Devices
 from asyncfeded.runtime.membership import Membership, check_memberships
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Signal
 from asyncfeded.simulation.clock import VirtualClock
-from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.workers import Workers
 
 
@@ -31,7 +31,7 @@ class VirtualTransport:
 
     def __init__(
         self,
-        devices: DeviceModel,
+        devices: Devices,
         workers: Workers,
         memberships: Sequence[Membership],
         seconds: float,

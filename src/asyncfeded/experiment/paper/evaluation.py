@@ -35,7 +35,7 @@ from asyncfeded.experiment.paper.results import (
 )
 from asyncfeded.experiment.paper.sweeps import SWEEPS, SweepStudy
 from asyncfeded.experiment.paper.work import Laboratory, OnProgress, Unit, data_for
-from asyncfeded.experiment.run import check
+from asyncfeded.experiment.run import resolve
 from asyncfeded.report.charts import Chart, save
 from asyncfeded.report.markdown import write_markdown
 from asyncfeded.report.page import Section, write_page
@@ -68,7 +68,7 @@ class Evaluation:
         ]
         every = runs_of(plan, [*self._cells, *tried])
         for settings in {run.task: run for run in every}.values():
-            check(settings)
+            resolve(settings)
             data_for(settings)  # data that are not there are missed before anything is begun
         self._sweeps = {
             (table, task): SweepStudy(folder, plan, table, task)

@@ -1,7 +1,7 @@
 """One run of the evaluation as it is kept: its settings, its curve, and how K was steered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
 from statistics import fmean
@@ -10,10 +10,10 @@ from typing import Any
 from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.experiment.hyperparameters import hyperparameters
-from asyncfeded.experiment.result import Result
-from asyncfeded.experiment.run import resolved, run_experiment
+from asyncfeded.experiment.run import resolve, run_experiment
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.result import Result
 from asyncfeded.runtime.events import Event, Received
 from asyncfeded.store.runs import key_of
 
@@ -66,7 +66,7 @@ class Record:
 
 def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
     """Everything that decides what a run gives."""
-    kept = {n: value for n, value in resolved(settings, data).items() if n not in NO_RESULT}
+    kept = {n: value for n, value in resolve(settings).known(data).items() if n not in NO_RESULT}
     if settings.hangs_from is not None:
         content = settings.hangs_from.read_bytes()
         kept |= {
@@ -82,7 +82,7 @@ def key(known: Mapping[str, Any]) -> str:
     A setting or a hyperparameter that is new, and at its default does nothing, changes no name.
     """
     defaults = {name: field.default for name, field in RunSettings.model_fields.items()}
-    defaults |= {field.name: field.default for field in fields(LocalTraining)}
+    defaults |= LocalTraining().settings
     usual = hyperparameters(known["rule"])
     told = {
         name: value

@@ -1,7 +1,7 @@
 """What a run gives."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from math import inf
 from pathlib import Path
@@ -13,12 +13,13 @@ from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, RoundLost, Started
+from asyncfeded.runtime.world import Clock
 from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
 """From how many updates and clients on it is told that one client sends most of them."""
-TIME = {"virtual": "virtual time (s)", "ray": "real time (s)"}
-"""What the seconds of a run are, by where it was carried out."""
+TIME: Mapping[Clock, str] = {"virtual": "virtual time (s)", "real": "real time (s)"}
+"""What the seconds of a run are, by its clock."""
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class ClientFigures:
 class Result:
     """The measurements of one run, filled from its events.
 
+    `describe` makes the figures of a client that was not heard of before.
     `curve` has one `Evaluated` per evaluation, with every metric, `clients` what each client
     gave and got: asynchronous training favours fast clients, and these figures show how much.
     `lost_rounds` counts, by reason, the rounds whose update never came; `lost` how often a client's
@@ -44,6 +46,9 @@ class Result:
     """
 
     settings: Mapping[str, Any]
+    clock: Clock = "virtual"
+    kernel: str = ""
+    describe: Callable[[str], ClientFigures] = lambda _: ClientFigures()
     curve: list[Evaluated] = field(default_factory=list)
     updates: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
@@ -51,10 +56,8 @@ class Result:
     lost: Counter[str] = field(default_factory=Counter)
     clients: dict[str, ClientFigures] = field(default_factory=dict)
     versions: int = 1
-    kernel: str = ""
     log_sha256: str = ""
     wall_seconds: float = 0.0
-    on: str = "virtual"
     begun: bool = False
     finished: bool = False
     ended_by: str | None = None
@@ -72,7 +75,7 @@ class Result:
                     self.updates += 1
                     client = self.of_client(receipt.client_id)
                     client.updates += 1
-                    client.examples = event.num_examples or client.examples
+                    client.examples = client.examples or event.num_examples or 0
                 else:
                     self.rejected[receipt.reason.value] += 1
             case RoundLost(client_id=name, reason=reason):
@@ -81,11 +84,21 @@ class Result:
             case Left(client_id=name, reason=str()):
                 self.lost[name] += 1
             case Finished():
-                self.versions = event.version
                 self.finished = True
                 self.stopped_by = event.stopped_by
             case _:
                 pass
+
+    def close(self, versions: int, log_sha256: str, wall_seconds: float) -> None:
+        """Take note of what is known once the run is over, however it ended."""
+        self.versions = versions
+        self.log_sha256 = log_sha256
+        self.wall_seconds = wall_seconds
+
+    def set_client_accuracies(self, measured: Mapping[str, float | None]) -> None:
+        """Take note of how well the last model serves each client."""
+        for name, accuracy in measured.items():
+            self.of_client(name).accuracy = accuracy
 
     def end_early(self, error: BaseException) -> None:
         """Take note of what ended the run before its time; the error carries the result."""
@@ -97,7 +110,7 @@ class Result:
         """The figures of a client, which of very many are kept once there are any."""
         figures = self.clients.get(name)
         if figures is None:
-            figures = self.clients[name] = ClientFigures()
+            figures = self.clients[name] = self.describe(name)
         return figures
 
     @property
@@ -190,7 +203,7 @@ class Result:
         named = [str(self.settings[name]) for name in ("task", "rule") if name in self.settings]
         shown = [name for name in self.metrics if name != LOSS] or [LOSS]
         curves = {name: self.metric(name) for name in shown}
-        plots.metrics_over_time(path, seconds, curves, title or ", ".join(named), TIME[self.on])
+        plots.metrics_over_time(path, seconds, curves, title or ", ".join(named), TIME[self.clock])
 
 
 def _range(values: Sequence[float]) -> dict[str, float]:

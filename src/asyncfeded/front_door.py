@@ -1,0 +1,175 @@
+"""The one call: a torch module, the clients' data and a rule, run on a virtual or a real clock."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+from torch import nn
+
+from asyncfeded import randomness
+from asyncfeded.argument_kinds import check_kinds
+from asyncfeded.core.errors import SettingError, require
+from asyncfeded.core.history import VersionHistory
+from asyncfeded.core.rule import AnyRule, Guard
+from asyncfeded.data.federated import held_out as number_held_out
+from asyncfeded.federation import WHOLE, Federation
+from asyncfeded.learning.datasets import TensorExamples, as_examples
+from asyncfeded.learning.evaluation import Metric
+from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.trainer import Loss
+from asyncfeded.on_demand import ClientNames, OnDemand, each
+from asyncfeded.result import Result
+from asyncfeded.rules import asyncfeded
+from asyncfeded.runtime.control import Callback
+from asyncfeded.runtime.limits import check_evaluations
+from asyncfeded.runtime.world import World
+from asyncfeded.simulation.world import Virtual
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+KEPT_DATASETS = 256
+"""How many clients' data are kept in memory where they are made on demand."""
+
+INSTEAD = {
+    "module": "federate(model, …): the model is the first argument",
+    "suspension": "world=Virtual(suspension=…)",
+    "workers": "world=Virtual(workers=…)",
+    "at_work": "world=Virtual(at_work=…)",
+    "selection": "world=Virtual(selection=…)",
+    "devices": "world=Virtual(devices=…) or Ray(devices=…)",
+    "memberships": "world=Virtual(memberships=…) or Ray(memberships=…)",
+    "on": "world=Virtual(…) or world=Ray(…)",
+    "ray_address": "world=Ray(address=…) or Virtual(workers=RayWorkers(…, address=…))",
+    "workers_on": "world=Virtual(workers=RayWorkers(…))",
+    "patience": "world=Ray(patience=…)",
+    "kernel": "training=LocalTraining(kernel=…)",
+    "optimizers": "training=LocalTraining(optimizers=…)",
+    "max_staleness": "guards=[guards.bounded_staleness(…)]",
+    "sketch_buckets": "history=VersionHistory('sketch', …)",
+    "on_event": "callbacks=[…], functions of (event, run)",
+    "log": "callbacks=[EventLog(…)]",
+}
+"""What to write for an argument that `federate` had in earlier versions."""
+
+
+def _name_successors(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Say of an earlier argument what to write now."""
+
+    @wraps(function)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        for name in kwargs:
+            if name in INSTEAD:
+                raise SettingError(f"{name} is no argument of federate: write {INSTEAD[name]}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+@_name_successors
+def federate(
+    model: nn.Module,
+    datasets: Sequence[Any] | Mapping[str, Any],
+    *,
+    rule: AnyRule | None = None,
+    seconds: float = 60.0,
+    world: World | None = None,
+    training: LocalTraining | None = None,
+    test: Any = None,
+    loss: Loss = nn.functional.cross_entropy,
+    metrics: Mapping[str, Metric] | None = None,
+    callbacks: Sequence[Callback] = (),
+    evaluate_every: float = 2.0,
+    seed: int = 0,
+    guards: Sequence[Guard] = (),
+    history: VersionHistory | None = None,
+) -> Result:
+    """Train `model` over the clients' `datasets` for some seconds; return what was measured.
+
+    The model is left as the run has trained it.
+
+    - `datasets`: one per client, each a torch Dataset of (input, target) or a pair (inputs,
+      targets) of tensors or arrays. A list names its clients client-0, client-1, …; a mapping names
+      them itself. A mapping that is no dict is asked for a client's data when they are needed, by
+      several threads at once: so there may be any number of clients.
+    - `rule`: what the server does with updates; AsyncFedED by default.
+    - `world`: `Virtual(…)`, the default, or `Ray(…)`: where clients train and whose clock counts.
+    - `training`: how clients train, a `LocalTraining`.
+    - `test`: one data set, or a mapping of one per client, which also gives these clients' own
+      accuracy at the end. Without it, a tenth of every client's examples is held out.
+    - `metrics`: numbers to measure beside accuracy and loss, by name: functions of the model's
+      outputs on all test examples and their targets. Accuracy is measured where targets are
+      classes, unless a metric is named "accuracy".
+    - `callbacks`: functions of (event, run), told of everything that happens. `run.parameters` is
+      the model, `run.stop()` ends the run, which then returns its result as usual. There are
+      StopAt, StopAfter, KeepBest, ClientCurves, Progress and EventLog.
+    - `guards`: what an update must pass before the rule sees it, such as `bounded_staleness(4.0)`.
+    - `history`: which versions the server keeps; those that a client trains from by default.
+
+    The log is the same for any number of workers, unless `forward` changes plain attributes of the
+    model: buffers and the global generators are set anew for every round, attributes cannot be.
+
+    Whatever else ends a run early raises: an interrupt, an error of training, a callback that
+    raises. The model is then left with the last version, and the error's attribute `result` has
+    what was measured until then.
+    """
+    rule = asyncfeded() if rule is None else rule
+    training = LocalTraining() if training is None else training
+    world = Virtual() if world is None else world
+    check_kinds(locals())
+    require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
+    check_evaluations(seconds, evaluate_every)
+    train, held_out = _clients(datasets, test, seed)
+    return Federation(
+        model,
+        train,
+        held_out,
+        rule,
+        world,
+        training,
+        seconds,
+        loss,
+        metrics=metrics,
+        callbacks=callbacks,
+        evaluate_every=evaluate_every,
+        seed=seed,
+        guards=guards,
+        history=history,
+        settings={"rule": rule.name, **rule.settings, "seed": seed},
+    ).run()
+
+
+def _clients(
+    datasets: Sequence[Any] | Mapping[str, Any], test: Any, seed: int
+) -> tuple[dict[str, TensorExamples] | OnDemand[TensorExamples], dict[str, TensorExamples]]:
+    """The training examples and the test examples of every client."""
+    if not isinstance(datasets, Mapping):
+        datasets = dict(zip(ClientNames(len(datasets)), datasets, strict=True))
+    require(len(datasets) > 0, "datasets", "at least one data set", datasets)
+    train = each(datasets, as_examples, KEPT_DATASETS)
+    if isinstance(test, Mapping):
+        for name in test:
+            if name not in train:
+                raise SettingError(f"test must name clients of datasets; {name!r} is none")
+        return train, {name: as_examples(own) for name, own in test.items()}
+    if test is not None:
+        return train, {WHOLE: as_examples(test)}
+    if not isinstance(train, dict):
+        raise SettingError(
+            "test must be given where the clients' data are made on demand, as by a mapping that "
+            "is no dict; given none"
+        )
+    held_out = {}
+    for name, examples in train.items():
+        if len(examples) < 2:
+            raise SettingError(
+                f"client {name!r} must have at least 2 examples to hold one out; "
+                f"given {len(examples)}: pass test=… instead"
+            )
+        order = randomness.generator(seed, "test-split", name).permutation(len(examples))
+        indices = torch.from_numpy(order)
+        count = number_held_out(len(examples))
+        held_out[name] = TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]])
+        train[name] = TensorExamples(examples.x[indices[count:]], examples.y[indices[count:]])
+    return train, held_out
