@@ -6,12 +6,14 @@ import resource
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+
+from waiting import LONGEST_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -99,12 +101,13 @@ def test_a_signal_ends_the_run_with_all_its_files(tmp_path: Path, ending: signal
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = tmp_path / "events.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.stat().st_size):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.killpg(process.pid, ending)
-    _, errors = process.communicate(timeout=60)
+    try:
+        wait_until(lambda: log.exists() and log.stat().st_size)
+        os.killpg(process.pid, ending)
+        _, errors = process.communicate(timeout=LONGEST_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):  # it has ended, as it should have
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert errors.strip() == (
         "interrupted; a run's folder holds what there was until then: the last version in "
