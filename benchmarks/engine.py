@@ -30,7 +30,7 @@ from asyncfeded import randomness
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
-from asyncfeded.experiment.run import as_tensors, kernel_of, load_data
+from asyncfeded.experiment.run import as_tensors, load_data, resolve
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.experiment.tasks import Task, find_task
 from asyncfeded.learning.compiled import CompiledTrainer
@@ -151,7 +151,7 @@ class Workload:
         self.task: Task = find_task(task)
         self.settings = self.task.rule_settings["asyncfeded"]
         settings = run_settings({"task": task, "kernel": kernel})
-        self.kernel = kernel_of(self.module(), settings)
+        self.kernel = resolve(settings).training.kernel
         data = load_data(settings)
         self.train = {name: as_tensors(examples) for name, examples in data.train.items()}
         self.tests = {name: as_tensors(examples) for name, examples in data.test.items()}

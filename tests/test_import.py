@@ -1,19 +1,56 @@
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import asyncfeded
 
+PACKAGES = (
+    "asyncfeded",
+    *(
+        f"asyncfeded.{name}"
+        for name in ("callbacks", "cli", "data", "experiment", "guards", "learning")
+    ),
+    *(f"asyncfeded.{name}" for name in ("report", "rules", "runtime", "simulation", "store")),
+)
+"""Packages whose names other packages may use."""
+
+
+def printed_by(code: str) -> str:
+    """What a process of its own prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
 
 def test_the_server_and_the_rules_do_without_torch() -> None:
     code = "from asyncfeded import Server, rules; import sys; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert printed_by(code) == "False"
 
 
-def test_every_public_name_is_there() -> None:
-    for name in asyncfeded.__all__:
-        assert getattr(asyncfeded, name) is not None
+def test_to_import_a_package_does_not_load_what_trains_draws_or_reads_settings() -> None:
+    light = ", ".join(name for name in PACKAGES if name != "asyncfeded.callbacks")
+    code = f"import {light}, sys; print(sys.modules.keys() & {{'torch', 'matplotlib', 'pydantic'}})"
+    assert printed_by(code) == "set()"
+
+
+@pytest.mark.slow
+def test_to_check_a_run_does_not_load_torchs_compiler() -> None:
+    code = (
+        "from asyncfeded.experiment import check, run_settings; import sys; "
+        "check(run_settings({'task': 'shakespeare'})); print('torch._dynamo' in sys.modules)"
+    )
+    assert printed_by(code) == "False"
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_name_is_there(name: str) -> None:
+    package = import_module(name)
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+    assert len(set(package.__all__)) == len(package.__all__)
+
+
+def test_a_name_that_is_not_there_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = asyncfeded.nonsense

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from asyncfeded import guards, rules
-from asyncfeded.core.errors import AsyncFedEDError
+from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError, TrainingError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.hyperparameters import hyperparameters
 from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
@@ -43,6 +43,7 @@ __all__ = [
     "ClientUpdate",
     "Decision",
     "EventLog",
+    "FileError",
     "KeepBest",
     "LocalTraining",
     "OnDemand",
@@ -57,10 +58,12 @@ __all__ = [
     "Rule",
     "Run",
     "Server",
+    "SettingError",
     "Step",
     "StopAfter",
     "StopAt",
     "TrainTask",
+    "TrainingError",
     "VersionHistory",
     "Virtual",
     "Work",

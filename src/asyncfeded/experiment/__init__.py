@@ -1,1 +1,52 @@
 """Whole experiments: from settings to results."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncfeded.experiment.hyperparameters import build_rule
+    from asyncfeded.experiment.run import (
+        ResolvedRun,
+        as_tensors,
+        initial_module,
+        load_data,
+        resolve,
+        run_experiment,
+    )
+    from asyncfeded.experiment.settings import RunSettings, run_settings
+    from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+
+__all__ = [
+    "PAPER_RULES",
+    "ResolvedRun",
+    "RunSettings",
+    "as_tensors",
+    "build_rule",
+    "find_task",
+    "initial_module",
+    "load_data",
+    "resolve",
+    "run_experiment",
+    "run_settings",
+]
+
+_LATER = {
+    "PAPER_RULES": "asyncfeded.experiment.tasks",
+    "ResolvedRun": "asyncfeded.experiment.run",
+    "RunSettings": "asyncfeded.experiment.settings",
+    "as_tensors": "asyncfeded.experiment.run",
+    "build_rule": "asyncfeded.experiment.hyperparameters",
+    "find_task": "asyncfeded.experiment.tasks",
+    "initial_module": "asyncfeded.experiment.run",
+    "load_data": "asyncfeded.experiment.run",
+    "resolve": "asyncfeded.experiment.run",
+    "run_experiment": "asyncfeded.experiment.run",
+    "run_settings": "asyncfeded.experiment.settings",
+}
+"""What is imported when it is first asked for, and from where."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,15 +1,16 @@
 """A run of the command line: its settings resolved once, its data, its world and its files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from asyncfeded import randomness
 from asyncfeded.cluster.world import Ray, RayWorkers
@@ -80,8 +81,11 @@ class ResolvedRun:
         """The data of the run."""
         return self.task.make_data(self.data_choice)
 
-    def known(self, data: FederatedData) -> dict[str, Any]:
-        """Everything that is known of the run before it begins, as its summary has it."""
+    def known(self, data: FederatedData | None = None) -> dict[str, Any]:
+        """Everything that is known of the run before it begins, as its summary has it.
+
+        Without the data, their digest is left out.
+        """
         task, settings = self.task, self.settings
         return {
             **settings.model_dump(mode="json"),
@@ -90,7 +94,7 @@ class ResolvedRun:
             "devices": self.devices,
             "split": split_of(self.data_choice) if task.has_splits else settings.split,
             "kernel": self.training.kernel,
-            "data_sha256": data.sha256,
+            **({} if data is None else {"data_sha256": data.sha256}),
             "hyperparameters": dict(self.rule.settings),
         }
 
@@ -111,7 +115,7 @@ class ResolvedRun:
         """
         settings = self.settings
         data = self.load_data() if data is None else data
-        module = self._initial_module()
+        module = initial_module(self.task, self.widths, settings.seed)
         limit = settings.max_staleness
         log = EventLog(None if settings.out is None else settings.out / LOG_FILE)
         federation = Federation(
@@ -159,11 +163,6 @@ class ResolvedRun:
             memberships=memberships,
         )
 
-    def _initial_module(self) -> nn.Module:
-        """The task's model, with initial weights that depend on the seed alone."""
-        with reproducible(randomness.key(self.settings.seed, "initial-model")):
-            return self.task.make_module(self.widths)
-
     def _test_clients(self, data: FederatedData) -> list[str]:
         """The clients whose test data measure the model: all, or a draw of very many."""
         names, most = names_of(data.test), self.settings.test_clients
@@ -205,10 +204,8 @@ def resolve(settings: RunSettings) -> ResolvedRun:
     rule = task_rule(task, settings)
     Server(np.zeros(1, np.float32), rule, history=VersionHistory(settings.history))
     widths = settings.widths or task.widths
-    with torch.device("meta"):  # without memory for its parameters
-        module = task.make_module(widths)
-    training = _training(task, settings, kernel_of(module, settings))
-    count = sum(parameter.numel() for parameter in module.parameters())
+    count, no_chain = _shape(settings.task, widths)
+    training = _training(task, settings, _kernel(settings.kernel, no_chain))
     if count > MOST_PARAMETERS:
         raise SettingError(
             f"widths must make a model of at most {MOST_PARAMETERS:,} parameters; "
@@ -230,17 +227,48 @@ def task_rule(task: Task, settings: RunSettings) -> AnyRule:
     return build_rule(settings.rule, chosen)
 
 
-def kernel_of(module: nn.Module, settings: RunSettings) -> Kernel:
-    """What trains this module: as the settings say, or compiled code where there is some."""
-    if settings.kernel == "torch":
-        return "torch"
+def initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
+    """The task's model, with initial weights that depend on the seed alone."""
+    with reproducible(randomness.key(seed, "initial-model")):
+        return task.make_module(widths)
+
+
+@cache
+def _shape(task: str, widths: Widths) -> tuple[int, SettingError | None]:
+    """How many parameters the task's model has, and why it is no chain of layers, if it is none."""
+    with torch.device("meta"), _NoInitialWeights():  # without memory for its parameters
+        module = find_task(task).make_module(widths)
+    count = sum(parameter.numel() for parameter in module.parameters())
     try:
         read_chain(module)
-    except SettingError:
-        if settings.kernel == "compiled":
-            raise
-        return "torch"
-    return "compiled"
+    except SettingError as error:
+        return count, error
+    return count, None
+
+
+class _NoInitialWeights(TorchFunctionMode):
+    """Leave parameters as they are: to draw what nobody reads, torch would load its compiler."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return func(*args, **kwargs)
+
+
+def _kernel(wanted: Kernel | Literal["auto"], no_chain: SettingError | None) -> Kernel:
+    """What trains a model: as the settings say, or compiled code where there is some."""
+    if wanted == "compiled" and no_chain is not None:
+        raise no_chain
+    if wanted == "auto":
+        return "compiled" if no_chain is None else "torch"
+    return wanted
 
 
 def _training(task: Task, settings: RunSettings, kernel: Kernel) -> LocalTraining:

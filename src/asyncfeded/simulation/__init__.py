@@ -1,1 +1,38 @@
 """Federated learning on a virtual clock."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncfeded.simulation.authors_draws import FIRST_SEED, authors_hangs
+    from asyncfeded.simulation.devices import DeviceModel
+    from asyncfeded.simulation.profiles import PAPER_MACHINES, paper_devices
+    from asyncfeded.simulation.transport import VirtualTransport
+    from asyncfeded.simulation.workers import InProcess
+
+__all__ = [
+    "FIRST_SEED",
+    "PAPER_MACHINES",
+    "DeviceModel",
+    "InProcess",
+    "VirtualTransport",
+    "authors_hangs",
+    "paper_devices",
+]
+
+_LATER = {
+    "DeviceModel": "asyncfeded.simulation.devices",
+    "FIRST_SEED": "asyncfeded.simulation.authors_draws",
+    "InProcess": "asyncfeded.simulation.workers",
+    "PAPER_MACHINES": "asyncfeded.simulation.profiles",
+    "VirtualTransport": "asyncfeded.simulation.transport",
+    "authors_hangs": "asyncfeded.simulation.authors_draws",
+    "paper_devices": "asyncfeded.simulation.profiles",
+}
+"""What is imported when it is first asked for, and from where."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
