@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from asyncfeded.callbacks.progress import Progress
+from asyncfeded.cli.added import OpenGroup
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say, show_any_text
@@ -43,7 +44,10 @@ overwrite_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=OpenGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="asyncfeded")
 def cli() -> None:
     """Asynchronous federated learning on a virtual clock, or on Ray in real time.
