@@ -9,11 +9,15 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist lo
 	--max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-quick check format bench clean help
+.PHONY: run paper test test-quick check format bench clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
 		--workers 2 --out runs/synthetic-1-1 --overwrite
+
+paper: $(VENV)/.paper  ## the paper's report from the stored runs: paper/results/report.html
+	$(BIN)/asyncfeded paper --scale full --report-only --figure 1 --figure 2 --figure 3 --seeds 3 \
+		--out paper/results
 
 test: $(VENV)/.dev  ## the tests
 	$(PYTEST)
@@ -25,6 +29,7 @@ check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	cd paper && $(CURDIR)/$(BIN)/mypy
 
 format: $(VENV)/.dev  ## rewrite the code in the project's format
 	$(BIN)/ruff format .
@@ -45,6 +50,10 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.package
+$(VENV)/.paper: $(VENV)/.package paper/pyproject.toml
+	$(BIN)/pip install --quiet --editable ./paper
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.package $(VENV)/.paper
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@

@@ -52,5 +52,7 @@ def command_of(words: list[str]) -> click.Command:
     for word in words:
         if not isinstance(command, click.Group):
             break
-        command = command.commands[word]
+        found = command.get_command(click.Context(command), word)
+        assert found is not None, word
+        command = found
     return command

@@ -5,16 +5,9 @@ from typing import Any
 import pytest
 
 from asyncfeded.core.errors import SettingError
-from asyncfeded.experiment.paper.plan import Cell, Plan, settings_of
 from asyncfeded.experiment.run import resolve, run_experiment
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.runtime.events import Event, Received, RoundLost
-
-
-@pytest.mark.parametrize(("task", "seconds"), [("synthetic-1-1", 6.2), ("shakespeare", 11.3)])
-def test_a_run_of_the_evaluation_has_the_authors_start_up(task: str, seconds: float) -> None:
-    assert settings_of(Plan(), Cell(task, "asyncfeded", 0.5), 0).start_up == seconds
-    assert run_settings({"task": task}).start_up == 0.0
 
 
 @pytest.mark.parametrize(

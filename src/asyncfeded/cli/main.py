@@ -16,7 +16,6 @@ from asyncfeded.cli.added import OpenGroup
 from asyncfeded.cli.data import data
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say, show_any_text
-from asyncfeded.cli.paper import paper
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
@@ -55,13 +54,12 @@ def cli() -> None:
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
     asyncfeded compare --seconds 60                    the five rules of the paper
-    asyncfeded paper --workers 2                       the paper's figures and tables
+    asyncfeded paper --workers 2                       the paper's figures (first: make paper)
     asyncfeded data list                               the data sets that are there
     """
 
 
 cli.add_command(data)
-cli.add_command(paper)
 
 
 @cli.command(cls=GroupedCommand)

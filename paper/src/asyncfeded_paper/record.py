@@ -1,0 +1,148 @@
+"""One run of the evaluation as it is kept: its settings, its curve, and how K was steered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from statistics import fmean
+from typing import Any
+
+from asyncfeded import LocalTraining, Result
+from asyncfeded.data import FederatedData
+from asyncfeded.experiment import RunSettings, build_rule, resolve, run_experiment
+from asyncfeded.runtime import Event, Received
+from asyncfeded.store import key_of
+
+RESULTS = 2
+"""Raised when a change to the code changes what runs give: older runs are then made anew."""
+
+STEERING_BINS = 50
+DIGITS = 5
+NO_RESULT = (
+    *("workers", "out", "data_dir", "on", "workers_on", "ray_address", "patience"),
+    "allow_unused",
+)
+"""Settings that change how a run is carried out, and nothing that it gives."""
+NO_DEFAULT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A finished run."""
+
+    key: str
+    settings: Mapping[str, Any]
+    seconds: list[float]
+    accuracy: list[float]
+    loss: list[float | None]
+    summary: Mapping[str, Any]
+    steering: Mapping[str, Mapping[str, list[float | None]]]
+    """Per client the mean K and staleness in each of `STEERING_BINS` equal parts of the run."""
+
+    @property
+    def max_accuracy(self) -> float:
+        """The highest accuracy of the run."""
+        return max(self.accuracy)
+
+    @property
+    def t90_seconds(self) -> float:
+        """When 90 % of the run's own maximum was first reached."""
+        return self.seconds_to(0.9 * self.max_accuracy)
+
+    @property
+    def training_t90_seconds(self) -> float:
+        """The same without the start-up of the clients."""
+        return self.t90_seconds - float(self.settings.get("start_up", 0.0))
+
+    def seconds_to(self, target: float) -> float:
+        """When this accuracy was first reached; infinite if it was not."""
+        reached = (s for s, a in zip(self.seconds, self.accuracy, strict=True) if a >= target)
+        return next(reached, float("inf"))
+
+
+def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
+    """Everything that decides what a run gives."""
+    kept = {n: value for n, value in resolve(settings).known(data).items() if n not in NO_RESULT}
+    if settings.hangs_from is not None:
+        content = settings.hangs_from.read_bytes()
+        kept |= {
+            "hangs_from": settings.hangs_from.name,
+            "hangs_sha256": sha256(content).hexdigest(),
+        }
+    return {**kept, "results": RESULTS}
+
+
+def key(known: Mapping[str, Any]) -> str:
+    """The name of a run, by what tells it from a run with every setting at its default.
+
+    A setting or a hyperparameter that is new, and at its default does nothing, changes no name.
+    """
+    defaults = {name: field.default for name, field in RunSettings.model_fields.items()}
+    defaults |= LocalTraining().settings
+    usual = build_rule(known["rule"], {}).settings
+    told = {name: value for name, value in known["hyperparameters"].items() if value != usual[name]}
+    given = {
+        name: value for name, value in known.items() if value != defaults.get(name, NO_DEFAULT)
+    }
+    given.pop("hangs_from", None)  # its content counts, not its name
+    return key_of({**given, "rule": known["rule"], "hyperparameters": told})
+
+
+def make_record(settings: RunSettings, data: FederatedData) -> Record:
+    """Carry out a run."""
+    steering = _Steering(settings.seconds)
+    result = run_experiment(settings, [steering], data)
+    known = identity(settings, data)
+    return Record(
+        key=key(known),
+        settings=known,
+        seconds=[point.seconds for point in result.curve],
+        accuracy=[round(accuracy, DIGITS) for accuracy in result.metric("accuracy")],
+        loss=[_rounded(loss) for loss in result.metric("loss")],
+        summary=_summary(result),
+        steering=steering.means(),
+    )
+
+
+def _rounded(loss: float) -> float | None:
+    """A loss as JSON can hold it."""
+    return round(loss, DIGITS) if isfinite(loss) else None
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    names = ("versions", "updates", "rejected", "lost_rounds", "log_sha256", "wall_seconds")
+    whole = result.summary()
+    return {name: whole[name] for name in names}
+
+
+class _Steering:
+    """Follows K and staleness of each client."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._epochs: dict[tuple[str, int], list[float]] = {}
+        self._staleness: dict[tuple[str, int], list[float]] = {}
+
+    def __call__(self, event: Event, _: object) -> None:
+        if not isinstance(event, Received) or event.receipt.staleness is None:
+            return
+        part = min(STEERING_BINS - 1, int(STEERING_BINS * event.seconds / self._seconds))
+        place = (event.receipt.client_id, part)
+        self._epochs.setdefault(place, []).append(float(event.epochs or 0))
+        self._staleness.setdefault(place, []).append(event.receipt.staleness)
+
+    def means(self) -> dict[str, dict[str, list[float | None]]]:
+        """The mean of each part of the run; None where the client was not heard."""
+        clients = sorted({client for client, _ in self._epochs}, key=lambda n: (len(n), n))
+        return {
+            client: {
+                "epochs": _means(self._epochs, client),
+                "staleness": _means(self._staleness, client),
+            }
+            for client in clients
+        }
+
+
+def _means(values: Mapping[tuple[str, int], list[float]], client: str) -> list[float | None]:
+    parts = (values.get((client, part)) for part in range(STEERING_BINS))
+    return [None if part is None else round(fmean(part), DIGITS) for part in parts]

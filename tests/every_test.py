@@ -1,0 +1,40 @@
+"""What holds for every test: it does not touch the user's own files, and one process compiles.
+
+A conftest.py imports these fixtures.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def folders_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read and write no data and caches of the user's."""
+    monkeypatch.setenv("ASYNCFEDED_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ASYNCFEDED_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_process_compiles(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the first of several test processes compile; the others find its code on disk."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    with (tmp_path_factory.getbasetemp().parent / "compiling").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        compile_everything()
+
+
+def compile_everything() -> None:
+    """Make a short run that calls every compiled function."""
+    import torch
+
+    from asyncfeded import LocalTraining, VersionHistory, federate
+
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 2))
+    data = [(torch.zeros(4, 2), torch.zeros(4, dtype=torch.long))] * 2
+    training = LocalTraining(kernel="compiled")
+    for history in (VersionHistory(), VersionHistory("sketch")):
+        federate(module, data, seconds=1, training=training, history=history)
