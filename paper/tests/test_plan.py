@@ -9,6 +9,7 @@ import pytest
 from asyncfeded import SettingError
 from asyncfeded.experiment import PAPER_RULES, run_settings
 from asyncfeded_paper.authors import authors_cells
+from asyncfeded_paper.datasets import digest_for
 from asyncfeded_paper.plan import (
     AUTHORS_HANGS,
     STEERED,
@@ -26,7 +27,6 @@ from asyncfeded_paper.plan import (
 from asyncfeded_paper.record import identity, key
 from asyncfeded_paper.scope import SUSPENSIONS, TASKS
 from asyncfeded_paper.sweeps import SWEEPS, target_accuracy
-from asyncfeded_paper.work import data_for
 
 FULL = Plan(scale="full")
 SYNTHETIC = Plan(tasks=("synthetic-1-1",))
@@ -94,7 +94,7 @@ def test_within_a_cell_of_p_and_seed_only_the_rule_differs() -> None:
     known = [
         identity(settings_of(SYNTHETIC, Cell("synthetic-1-1", rule, 0.5), 3), data)
         for rule in PAPER_RULES
-        for data in [data_for(run_settings({"task": "synthetic-1-1"}))]
+        for data in [digest_for(run_settings({"task": "synthetic-1-1"}))]
     ]
     for settings in known:
         assert settings.pop("rule") in PAPER_RULES
@@ -104,7 +104,7 @@ def test_within_a_cell_of_p_and_seed_only_the_rule_differs() -> None:
 
 
 def test_what_changes_no_result_changes_no_key() -> None:
-    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    data = digest_for(run_settings({"task": "synthetic-1-1"}))
     plain = run_settings({"task": "synthetic-1-1"})
     same = run_settings({"task": "synthetic-1-1", "workers": 2, "out": "x", "lam": 5.0, "eps": 5.0})
     other = run_settings({"task": "synthetic-1-1", "lam": 4.0})
@@ -113,7 +113,7 @@ def test_what_changes_no_result_changes_no_key() -> None:
 
 
 def test_a_setting_that_is_new_and_at_its_default_changes_no_key() -> None:
-    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    data = digest_for(run_settings({"task": "synthetic-1-1"}))
     known = identity(run_settings({"task": "synthetic-1-1"}), data)
     before = {name: value for name, value in known.items() if name != "hangs"}
     before["hyperparameters"] = {
@@ -125,7 +125,7 @@ def test_a_setting_that_is_new_and_at_its_default_changes_no_key() -> None:
 
 
 def test_recorded_hangs_count_by_their_content(tmp_path: Path) -> None:
-    data = data_for(run_settings({"task": "synthetic-1-1"}))
+    data = digest_for(run_settings({"task": "synthetic-1-1"}))
     keys = []
     for name, hang in (("one.csv", 1), ("same.csv", 1), ("other.csv", 2)):
         path = tmp_path / name

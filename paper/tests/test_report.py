@@ -218,7 +218,15 @@ RESULT_COLUMNS = (
 )
 
 
-def test_a_report_of_nothing_is_no_error(tmp_path: Path) -> None:
-    done = asyncfeded(*PART_OF_IT, "--report-only", "--out", tmp_path)
+@pytest.mark.parametrize("task", ["synthetic-1-1", "femnist"])
+def test_a_report_of_no_runs_needs_no_data_and_does_not_count_them(
+    task: str, tmp_path: Path
+) -> None:
+    words = ("--task", task, "--figure", "1", "--figure", "5", "--report-only")
+    done = asyncfeded("paper", *words, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert rows_of(tmp_path / "results.csv") == []
+    report = (tmp_path / "RESULTS.md").read_text()
+    assert "## Figure 1" in report
+    assert "Figure 5" not in report
+    assert "0 runs" not in report

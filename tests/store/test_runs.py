@@ -23,6 +23,7 @@ def test_a_run_is_found_again_in_another_process_s_store(tmp_path: Path) -> None
     again = RunStore(tmp_path / "store")
     assert key in again
     assert again.get(key) == record
+    assert list(again) == [key]
     assert [path.name for path in again.folder.iterdir()] == [f"{key}.json"]
 
 

@@ -113,6 +113,11 @@ def save(chart: Chart, path: Path) -> None:
         figure.legend(
             handles.values(), handles, loc="outside lower center", ncols=across, frameon=False
         )
+    # Laid out once for both files, which takes longer than to draw them.
+    layout = figure.get_layout_engine()
+    assert layout is not None
+    layout.execute(figure)
+    figure.set_layout_engine("none")
     for suffix in (".png", ".svg"):
         # Without a date, the same chart gives the same file.
         metadata = {"Date": None} if suffix == ".svg" else {}

@@ -2,25 +2,12 @@
 
 import shlex
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self, get_args
+from typing import get_args
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from asyncfeded.cli import make_console, say
-from asyncfeded.report import mean_and_spread, table
-from asyncfeded_paper.evaluation import Evaluation
-from asyncfeded_paper.plan import Plan
-from asyncfeded_paper.record import Record
-from asyncfeded_paper.results import write_rows
 from asyncfeded_paper.scope import FIGURES, SUSPENSIONS, TABLES, TASKS, Scale
-from asyncfeded_paper.updates import prediction_rows, predictions
-from asyncfeded_paper.work import Standing, Unit
 
 INTERRUPTED = 130
 PREDICTION_SEEDS = 5
@@ -91,6 +78,17 @@ def paper(
       asyncfeded paper --figure 3 --scale full --suspension 0 --suspension 0.9 --seeds 3
       asyncfeded paper --predict-updates --task femnist
     """
+    # Late: the help of the command line, which lists this command, needs none of it.
+    from asyncfeded.cli import make_console, say
+    from asyncfeded_paper.progress import PaperProgress, Steps
+
+    console = make_console()
+    with Steps(console) as step:
+        step("loading the evaluation")
+        from asyncfeded_paper.evaluation import Evaluation
+        from asyncfeded_paper.plan import Plan
+        from asyncfeded_paper.predict import predict_updates as predict
+
     everything = not (figure or table or study)
     plan = Plan(
         scale=scale,
@@ -104,103 +102,22 @@ def paper(
         data_dir=data_dir,
     )
     if predict_updates:
-        _predict_updates(plan.tasks, suspension or SUSPENSIONS, seeds or PREDICTION_SEEDS, out)
+        predict(console, plan.tasks, suspension or SUSPENSIONS, seeds or PREDICTION_SEEDS, out)
         return
-    command = shlex.join(["asyncfeded", *sys.argv[1:]])
-    evaluation = Evaluation(plan, out, workers, command)
-    console = make_console()
-    try:
-        if not report_only:
+    evaluation = Evaluation(plan, out, shlex.join(["asyncfeded", *sys.argv[1:]]))
+    if report_only:
+        with Steps(console) as step:
+            step(f"reading the runs in {out / 'store'}")
+            report = evaluation.write(evaluation.stored_runs(), step)
+    else:
+        with Steps(console) as step:
+            evaluation.check(step)
+        try:
             with PaperProgress(console) as progress:
-                evaluation.run(progress)
-    except KeyboardInterrupt:
-        say(console, "interrupted: the runs that were done are kept; the same command goes on")
-        sys.exit(INTERRUPTED)
-    say(console, f"report: {evaluation.write()}")
-
-
-def _predict_updates(
-    tasks: Sequence[str], suspensions: Sequence[float], seeds: int, folder: Path
-) -> None:
-    """Print a table per task, and write all of it to a file."""
-    console = make_console()
-    headings = ["rule", "P", "drawn hangs", "/ authors'", "authors' hangs", "/ authors'", "authors"]
-    rows: list[dict[str, object]] = []
-    for task in tasks:
-        found = list(predictions([task], suspensions, seeds))
-        shown = [
-            (
-                cell.rule,
-                f"{cell.suspension:g}",
-                mean_and_spread(cell.drawn.mean, cell.drawn.sd, seeds, ".0f"),
-                f"{cell.drawn_ratio:.2f}",
-                f"{cell.replayed:.0f}",
-                f"{cell.replayed_ratio:.2f}",
-                f"{cell.authors:.0f}",
-            )
-            for cell in found
-        ]
-        console.print(table(f"{task}: updates in 300 s, {seeds} seeds", headings, shown))
-        rows += prediction_rows(found)
-    path = folder / "tables" / "updates.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_rows(path, rows)
-    say(console, f"table: {path}")
-
-
-class PaperProgress:
-    """Shows how many runs are done, which are being made and how long the rest may take."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live = Progress(
-            TextColumn("[bold]runs"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=30),
-            TextColumn("{task.fields[status]}"),
-            console=console,
-            auto_refresh=False,
-        )
-        self._bar = self._live.add_task("runs", total=None, status="")
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def __call__(self, standing: Standing, unit: Unit | None, record: Record | None) -> None:
-        """Show where the work stands."""
-        status = _status(standing)
-        if self._console.is_terminal:
-            self._live.update(
-                self._bar, completed=standing.done, total=standing.total, status=status
-            )
-            self._live.refresh()
-        elif unit is not None and record is not None:
-            say(
-                self._console,
-                f"{standing.done}/{standing.total}  {unit.name}  "
-                f"max {record.max_accuracy:.2%}  {status}",
-            )
-
-
-def _status(standing: Standing) -> str:
-    seconds = standing.seconds_left(time.monotonic())
-    rest = "" if seconds is None else f"about {_duration(seconds)} left"
-    names = ", ".join(unit.name for unit, _ in standing.running.values())
-    running = f"{len(standing.running)} running: {names}"
-    return "  ".join(filter(None, (rest, running if standing.running else "")))
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{round(seconds)} s" if minutes < 2 else f"{minutes} min"
+                find = evaluation.make_runs(workers, progress)
+        except KeyboardInterrupt:
+            say(console, "interrupted: the runs that were done are kept; the same command goes on")
+            sys.exit(INTERRUPTED)
+        with Steps(console) as step:
+            report = evaluation.write(find, step)
+    say(console, f"report: {report}")

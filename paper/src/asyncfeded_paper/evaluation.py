@@ -1,7 +1,8 @@
 """The evaluation from its plan to its report: which runs, and what is written of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from asyncfeded import FileError
@@ -16,6 +17,7 @@ from asyncfeded_paper import (
     words,
 )
 from asyncfeded_paper.charts import Chart, save
+from asyncfeded_paper.datasets import digest_for
 from asyncfeded_paper.markdown import write_markdown
 from asyncfeded_paper.page import Section, write_page
 from asyncfeded_paper.plan import (
@@ -27,8 +29,10 @@ from asyncfeded_paper.plan import (
     figure_of,
     runs_of,
 )
+from asyncfeded_paper.record import Record
 from asyncfeded_paper.results import (
     CellFigures,
+    Find,
     Records,
     authors_contests,
     figures_of,
@@ -38,14 +42,18 @@ from asyncfeded_paper.results import (
     write_runs,
 )
 from asyncfeded_paper.scope import USUAL_SUSPENSION
-from asyncfeded_paper.sweeps import SWEEPS, SweepStudy
-from asyncfeded_paper.work import Laboratory, OnProgress, Unit, data_for
+from asyncfeded_paper.stored import StoredRuns
+from asyncfeded_paper.sweeps import SWEEPS, Point, ranking, results
+from asyncfeded_paper.work import Laboratory, OnProgress, Unit
+
+Tell = Callable[[str], None]
+"""Told in a few words what is done next."""
 
 
 class Evaluation:
     """The paper's evaluation in a folder: a store of runs, figures, tables and the report."""
 
-    def __init__(self, plan: Plan, folder: Path, workers: int, command: str) -> None:
+    def __init__(self, plan: Plan, folder: Path, command: str) -> None:
         self._plan = plan
         self._folder = folder
         self._command = command
@@ -55,52 +63,63 @@ class Evaluation:
             except OSError as error:
                 reason = error.strerror
                 raise FileError(f"out {str(folder)!r} cannot be written: {reason}") from None
-        self._laboratory = Laboratory(RunStore(folder / "store"), workers)
+        self._store = RunStore(folder / "store")
         self._cells = [
             *cells_over_time(plan),
             *cells_of_constant_epochs(plan),
             *cells_of_study(plan),
         ]
-        tried = [
-            Cell(task, SWEEPS[table].rule, USUAL_SUSPENSION)
-            for table in plan.tables
-            for task in plan.tried_tasks
-        ]
-        every = runs_of(plan, [*self._cells, *tried])
-        for settings in {run.task: run for run in every}.values():
+
+    def check(self, tell: Tell) -> None:
+        """Miss data that are not there, and find wrong settings, before anything is begun."""
+        tried = [Cell(task, SWEEPS[table].rule, USUAL_SUSPENSION) for table, task in self._tried()]
+        every = runs_of(self._plan, [*self._cells, *tried])
+        for task, settings in {run.task: run for run in every}.items():
+            tell(f"reading the data of {task}")
             resolve(settings)
-            data_for(settings)  # data that are not there are missed before anything is begun
-        self._sweeps = {
-            (table, task): SweepStudy(folder, plan, table, task)
-            for table in plan.tables
-            for task in plan.tried_tasks
-        }
+            digest_for(settings)
 
-    def run(self, on_progress: OnProgress) -> None:
-        """Make the runs that are not there yet."""
+    def stored_runs(self) -> Find:
+        """Give the runs that are in the store, without any data."""
+        return StoredRuns(self._store).find
+
+    def make_runs(self, workers: int, on_progress: OnProgress) -> Find:
+        """Make the runs that are not in the store; give them all."""
+        laboratory = Laboratory(self._store, workers)
         units = [Unit(settings) for settings in runs_of(self._plan, self._cells)]
-        for study in self._sweeps.values():
-            units += study.units()
-        self._laboratory.carry_out(units, on_progress)
+        if self._plan.tables:
+            # Optuna takes seconds to load, and no figure needs it.
+            from asyncfeded_paper.studies import SweepStudy
 
-    def write(self) -> Path:
-        """Write figures, tables and the report from what is in the store; return the report.
+            for table, task in self._tried():
+                units += SweepStudy(self._folder, self._plan, table, task).units()
+        laboratory.carry_out(units, on_progress)
+        return laboratory.find
+
+    def write(self, find: Find, tell: Tell) -> Path:
+        """Write figures, tables and the report of the runs that are found; return the report.
 
         RESULTS.md is the same report to be read where the figures lie.
         """
-        records = find_records(self._plan, self._cells, self._laboratory)
+        tell("looking for the runs of each figure")
+        records = find_records(self._plan, self._cells, find)
+        swept = {
+            (table, task): results(self._plan, table, task, find) for table, task in self._tried()
+        }
+        every = {run.key: run for runs in records.values() for run in runs}
+        for points in swept.values():
+            every |= {run.key: run for _, run in points}
+        tell(f"{len(every)} runs were found")
+        write_runs(self._folder / "results.csv", every.values())
         found = figures_of(records)
         sections = [
-            *self._headline(found),
-            *self._figures(records, found),
+            *self._headline(found, tell),
+            *self._figures(records, found, tell),
             *filter(None, [variants.study(records, self._plan)]),
-            *self._tables(),
+            *self._tables(swept),
         ]
-        every = {run.key: run for runs in records.values() for run in runs}
-        for study in self._sweeps.values():
-            every |= {run.key: run for _, run in study.results(self._laboratory)}
-        write_runs(self._folder / "results.csv", every.values())
         path = self._folder / "report.html"
+        tell(f"writing {path.name}")
         seeds = [len(runs) for runs in records.values()]
         lead = words.lead(self._plan, len(every), seeds)
         title = "AsyncFedED: the paper's evaluation, reproduced"
@@ -108,7 +127,11 @@ class Evaluation:
         write_markdown(self._folder / "RESULTS.md", title, lead, sections)
         return path
 
-    def _headline(self, found: Sequence[CellFigures]) -> Iterator[Section]:
+    def _tried(self) -> Iterator[tuple[int, str]]:
+        """Every table with every task that it is made for."""
+        yield from product(self._plan.tables, self._plan.tried_tasks)
+
+    def _headline(self, found: Sequence[CellFigures], tell: Tell) -> Iterator[Section]:
         if not found:
             return
         write_rows(self._folder / "tables" / "cells.csv", beside_authors.cell_rows(found))
@@ -116,19 +139,22 @@ class Evaluation:
         chart = agreement.chart(found)
         if chart is not None:
             words_of_it = agreement.in_words(found, ours)
-            picture = self._drawn("agreement", "Agreement with the authors", chart, words_of_it)
+            title = "Agreement with the authors"
+            picture = self._drawn("agreement", title, chart, words_of_it, tell)
             yield replace(picture, grids=[agreement.apart(found)])
         first = beside_authors.first_places(ours, authors_contests(), self._command)
         sections = (first, beside_authors.robustness(found), beside_authors.differences(found))
         yield from (section for section in sections if section is not None)
 
-    def _figures(self, records: Records, found: Sequence[CellFigures]) -> Iterator[Section]:
+    def _figures(
+        self, records: Records, found: Sequence[CellFigures], tell: Tell
+    ) -> Iterator[Section]:
         plan = self._plan
         if 1 in plan.figures:
+            tell("playing the example of Figure 1")
             shown = griewank.examples()
-            yield self._drawn(
-                "figure-1", "Figure 1", griewank.chart(shown), words.about_griewank(shown)
-            )
+            about = words.about_griewank(shown)
+            yield self._drawn("figure-1", "Figure 1", griewank.chart(shown), about, tell)
         charts: list[tuple[int, str, Chart | None, Sequence[str]]] = []
         if 2 in plan.figures:
             title = f"Figure 2. Accuracy over time, P = {USUAL_SUSPENSION:g}"
@@ -152,12 +178,13 @@ class Evaluation:
         for number, name, chart, paragraphs in charts:
             if chart is not None:
                 title = words.TITLES.get(name, f"Figure {number}")
-                yield self._drawn(name, title, chart, paragraphs)
+                yield self._drawn(name, title, chart, paragraphs, tell)
 
     def _drawn(
-        self, name: str, title: str, chart: Chart, paragraphs: Sequence[str] = ()
+        self, name: str, title: str, chart: Chart, paragraphs: Sequence[str], tell: Tell
     ) -> Section:
         """Draw a chart to its files, and put it into the report."""
+        tell(f"drawing {title}")
         path = self._folder / "figures" / name
         save(chart, path)
         write_rows(path.with_suffix(".csv"), list(_drawn_rows(chart)))
@@ -170,18 +197,21 @@ class Evaluation:
             files=[f"figures/{name}{suffix}" for suffix in (".png", ".svg", ".csv")],
         )
 
-    def _tables(self) -> Iterator[Section]:
+    def _tables(
+        self, swept: Mapping[tuple[int, str], Sequence[tuple[Point, Record]]]
+    ) -> Iterator[Section]:
+        databases = [path.name for path in self._folder.glob("sweeps.db")]
         for table in self._plan.tables:
-            rankings = {
-                task: self._sweeps[table, task].ranking(self._laboratory)
-                for task in self._plan.tried_tasks
-            }
             # A point by itself, such as the paper's own from another figure, is no sweep.
-            rankings = {task: rows for task, rows in rankings.items() if len(rows) > 1}
+            rankings = {
+                task: ranking(task, points)
+                for (of_table, task), points in swept.items()
+                if of_table == table and len(points) > 1
+            }
             if rankings:
                 section, rows = variants.sweep(table, SWEEPS[table], rankings)
                 write_rows(self._folder / "tables" / f"table-{table}.csv", rows)
-                yield section
+                yield replace(section, files=[*section.files, *databases])
 
 
 def _drawn_rows(chart: Chart) -> Iterator[dict[str, object]]:

@@ -11,7 +11,7 @@ from asyncfeded import LocalTraining, Result
 from asyncfeded.data import FederatedData
 from asyncfeded.experiment import RunSettings, build_rule, resolve, run_experiment
 from asyncfeded.runtime import Event, Received
-from asyncfeded.store import key_of
+from asyncfeded.store import RunStore, key_of
 
 RESULTS = 2
 """Raised when a change to the code changes what runs give: older runs are then made anew."""
@@ -60,9 +60,19 @@ class Record:
         return next(reached, float("inf"))
 
 
-def identity(settings: RunSettings, data: FederatedData) -> dict[str, Any]:
-    """Everything that decides what a run gives."""
-    kept = {n: value for n, value in resolve(settings).known(data).items() if n not in NO_RESULT}
+def read(store: RunStore, key: str) -> Record:
+    """Read a run that is in the store."""
+    try:
+        return Record(**store.get(key))
+    except TypeError:
+        raise store.damaged(key) from None
+
+
+def identity(settings: RunSettings, data_sha256: str) -> dict[str, Any]:
+    """Everything that decides what a run gives, its data by their digest."""
+    known = resolve(settings).known()
+    kept = {name: value for name, value in known.items() if name not in NO_RESULT}
+    kept["data_sha256"] = data_sha256
     if settings.hangs_from is not None:
         content = settings.hangs_from.read_bytes()
         kept |= {
@@ -92,7 +102,7 @@ def make_record(settings: RunSettings, data: FederatedData) -> Record:
     """Carry out a run."""
     steering = _Steering(settings.seconds)
     result = run_experiment(settings, [steering], data)
-    known = identity(settings, data)
+    known = identity(settings, data.sha256)
     return Record(
         key=key(known),
         settings=known,

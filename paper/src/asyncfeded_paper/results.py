@@ -1,31 +1,32 @@
 """What the runs of the evaluation gave, cell by cell, beside what the authors measured."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncfeded.experiment import PAPER_RULES
+from asyncfeded.experiment import PAPER_RULES, RunSettings
 from asyncfeded.report import Spread, spread
 from asyncfeded.store import write_table, write_text
 from asyncfeded_paper.authors import AuthorsCell, authors_cells
 from asyncfeded_paper.plan import OURS, STEERED, Cell, Plan, seeds_of, settings_of
 from asyncfeded_paper.record import Record
 from asyncfeded_paper.scope import TASKS
-from asyncfeded_paper.work import Laboratory
 
 ROWS = (*PAPER_RULES, STEERED)
 """The rows of a cell's table: the paper's rules, and AsyncFedED squared and carried."""
 TRAINING = ("unit", "learning_rate", "momentum", "decay", "decay_per")
 
+Find = Callable[[RunSettings], Record | None]
+"""Gives the run with these settings, if it was made already."""
 Records = Mapping[Cell, Sequence[Record]]
 """The runs of each cell that there are, by seed."""
 
 
-def find_records(plan: Plan, cells: Iterable[Cell], laboratory: Laboratory) -> Records:
-    """The runs that are in the store; a cell without any is left out."""
+def find_records(plan: Plan, cells: Iterable[Cell], find: Find) -> Records:
+    """The runs that were made; a cell without any is left out."""
     found = {}
     for cell in dict.fromkeys(cells):
-        runs = (laboratory.find(settings_of(plan, cell, seed)) for seed in seeds_of(plan, cell))
+        runs = (find(settings_of(plan, cell, seed)) for seed in seeds_of(plan, cell))
         records = [run for run in runs if run is not None]
         if records:
             found[cell] = records

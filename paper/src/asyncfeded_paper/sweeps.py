@@ -1,29 +1,18 @@
-"""Tables 1 to 4: the paper's sweeps over hyperparameters, kept as Optuna studies in SQLite.
+"""Tables 1 to 4: the paper's sweeps over hyperparameters.
 
-Every point of a sweep is a run like any other, so that none is made twice; the study holds the
-points and what they gave, and can be opened with Optuna's own tools.
+Every point of a sweep is a run like any other, so that none is made twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from pathlib import Path
 
-import optuna
-from optuna.distributions import CategoricalDistribution
-from optuna.exceptions import StorageInternalError
-from optuna.trial import TrialState
-from sqlalchemy import URL
-from sqlalchemy.exc import SQLAlchemyError
-
-from asyncfeded import FileError
 from asyncfeded.experiment import RunSettings, find_task
 from asyncfeded_paper.authors import authors_cells
 from asyncfeded_paper.plan import Cell, Plan, settings_of
-from asyncfeded_paper.record import RESULTS, Record
+from asyncfeded_paper.record import Record
+from asyncfeded_paper.results import Find
 from asyncfeded_paper.scope import USUAL_SUSPENSION
-from asyncfeded_paper.work import Laboratory, Unit
 
 Point = dict[str, float]
 
@@ -60,6 +49,15 @@ class Sweep:
         if whole_grid:
             return grid
         return [point for point in grid if sum(point[n] != chosen[n] for n in point) <= 1]
+
+    def runs(self, plan: Plan, task: str) -> list[tuple[Point, RunSettings]]:
+        """The run of every point that the plan tries."""
+        found = []
+        for point in self.points(task, whole_grid=plan.scale == "full"):
+            given = tuple(self.hyperparameters(point).items())
+            cell = Cell(task, self.rule, USUAL_SUSPENSION, given)
+            found.append((point, settings_of(plan, cell, seed=0)))
+        return found
 
 
 SWEEPS = {
@@ -100,64 +98,14 @@ class Ranked:
     seconds_to_target: float
 
 
-class SweepStudy:
-    """One table for one task, as a study."""
+def results(plan: Plan, table: int, task: str, find: Find) -> list[tuple[Point, Record]]:
+    """The points that were run."""
+    runs = ((point, find(settings)) for point, settings in SWEEPS[table].runs(plan, task))
+    return [(point, run) for point, run in runs if run is not None]
 
-    def __init__(self, folder: Path, plan: Plan, table: int, task: str) -> None:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._plan = plan
-        self._task = task
-        self._sweep = SWEEPS[table]
-        self._points = self._sweep.points(task, whole_grid=plan.scale == "full")
-        seconds = plan.seconds_of(task)
-        database = folder / "sweeps.db"
-        try:
-            self._study = optuna.create_study(
-                storage=URL.create("sqlite", database=str(database)).render_as_string(),
-                study_name=f"table {table}, {task}, {plan.scale}, {seconds:g} s, results {RESULTS}",
-                directions=["maximize", "minimize"],
-                load_if_exists=True,
-            )
-        except (SQLAlchemyError, StorageInternalError):
-            raise FileError(
-                f"sweeps {str(database)!r} cannot be opened as a database of Optuna's: remove the "
-                "file, and it will be made anew from the runs in the store"
-            ) from None
 
-    def units(self) -> list[Unit]:
-        """Every point: the store says which are there, the study notes what they gave."""
-        return [Unit(self._settings(point), partial(self._note, point)) for point in self._points]
-
-    def results(self, laboratory: Laboratory) -> list[tuple[Point, Record]]:
-        """The points that were run."""
-        runs = ((point, laboratory.find(self._settings(point))) for point in self._points)
-        return [(point, run) for point, run in runs if run is not None]
-
-    def _note(self, point: Point, record: Record) -> None:
-        """Add a finished trial, unless the study has it."""
-        known = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if any(trial.user_attrs.get("run") == record.key for trial in known):
-            return
-        trial = optuna.trial.create_trial(
-            params=dict(point),
-            distributions={
-                name: CategoricalDistribution(values) for name, values in self._sweep.ranges.items()
-            },
-            values=[record.max_accuracy, record.seconds_to(target_accuracy(self._task))],
-            user_attrs={"run": record.key},
-        )
-        self._study.add_trial(trial)
-
-    def ranking(self, laboratory: Laboratory) -> list[Ranked]:
-        """All points that were run, the highest accuracy first."""
-        target = target_accuracy(self._task)
-        found = [
-            Ranked(point, run.max_accuracy, run.seconds_to(target))
-            for point, run in self.results(laboratory)
-        ]
-        return sorted(found, key=lambda row: (-row.max_accuracy, row.seconds_to_target))
-
-    def _settings(self, point: Point) -> RunSettings:
-        given = tuple(self._sweep.hyperparameters(point).items())
-        cell = Cell(self._task, self._sweep.rule, USUAL_SUSPENSION, given)
-        return settings_of(self._plan, cell, seed=0)
+def ranking(task: str, found: Iterable[tuple[Point, Record]]) -> list[Ranked]:
+    """The points that were run, the highest accuracy first."""
+    target = target_accuracy(task)
+    rows = [Ranked(point, run.max_accuracy, run.seconds_to(target)) for point, run in found]
+    return sorted(rows, key=lambda row: (-row.max_accuracy, row.seconds_to_target))

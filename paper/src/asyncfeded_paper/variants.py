@@ -105,7 +105,7 @@ def sweep(
         title,
         paragraphs,
         grids=grids,
-        files=[f"tables/table-{table}.csv", "sweeps.db"],
+        files=[f"tables/table-{table}.csv"],
     )
     return section, files
 

@@ -29,7 +29,9 @@ ABOUT_SUSPENSION = (
 
 
 def lead(plan: Plan, runs: int, seeds: Sequence[int]) -> list[str]:
-    """What this report is."""
+    """What this report is; of a report without runs there is nothing to be said."""
+    if runs == 0:
+        return []
     seconds = ", ".join(f"{task}: {plan.seconds_of(task):g}" for task in plan.tasks)
     return [
         f"{runs} runs on a virtual clock, scale {plan.scale}, {_range(seeds)} per cell (one in a "

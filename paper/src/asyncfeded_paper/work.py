@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from statistics import fmean
 
 import torch
 
 from asyncfeded import SettingError, TrainingError
-from asyncfeded.data import FederatedData
-from asyncfeded.experiment import RunSettings, load_data
+from asyncfeded.experiment import RunSettings
 from asyncfeded.store import RunStore
-from asyncfeded_paper.record import Record, identity, key, make_record
+from asyncfeded_paper.datasets import data_for, digest_for
+from asyncfeded_paper.record import Record, identity, key, make_record, read
 
 WAIT_SECONDS = 0.5
 VARIED = {"unit", "decay", "decay_per", "momentum", "learning_rate"}
@@ -111,13 +110,7 @@ class Laboratory:
     def find(self, settings: RunSettings) -> Record | None:
         """A run that was made already."""
         key = _key(settings)
-        return self._read(key) if key in self._store else None
-
-    def _read(self, key: str) -> Record:
-        try:
-            return Record(**self._store.get(key))
-        except TypeError:
-            raise self._store.damaged(key) from None
+        return read(self._store, key) if key in self._store else None
 
     def carry_out(self, units: Sequence[Unit], on_progress: OnProgress) -> None:
         """Make those that are not in the store, and tell whoever asked for them.
@@ -159,7 +152,7 @@ class Laboratory:
                 running[key].units.append(unit)
             elif key in self._store:
                 standing.left.remove(unit.kind)
-                _tell(unit, self._read(key), standing, on_progress)
+                _tell(unit, read(self._store, key), standing, on_progress)
             else:
                 standing.left.remove(unit.kind)
                 standing.running[key] = (unit, time.monotonic())
@@ -174,21 +167,7 @@ class Laboratory:
 
 
 def _key(settings: RunSettings) -> str:
-    return key(identity(settings, data_for(settings)))
-
-
-@cache
-def _cached_data(settings: str) -> FederatedData:
-    return load_data(RunSettings.model_validate_json(settings))
-
-
-def data_for(settings: RunSettings) -> FederatedData:
-    """The data of a run, which runs of one task share."""
-    names = {
-        *("task", "clients", "data_seed", "data_dir", "min_examples", "max_examples"),
-        *("split", "devices"),
-    }
-    return _cached_data(settings.model_dump_json(include=names))
+    return key(identity(settings, digest_for(settings)))
 
 
 def _finish(run: _Running, standing: Standing, on_progress: OnProgress) -> None:

@@ -5,7 +5,7 @@ share a store.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,10 @@ class RunStore:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"store {str(folder)!r} cannot be made: {error.strerror}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all runs that are there, in order."""
+        return iter(sorted(path.stem for path in self.folder.glob("*.json")))
 
     def __contains__(self, key: str) -> bool:
         return self._path(key).exists()
