@@ -27,7 +27,8 @@ import numpy as np
 from asyncfeded import ClientUpdate, Server, VersionHistory, rules
 from asyncfeded.core.history import Keep
 from asyncfeded.core.sketch import distance, sketch
-from asyncfeded.core.vectors import THREADS, Vector, norm_and_distance
+from asyncfeded.core.kernels import THREADS
+from asyncfeded.core.vectors import Vector, norm_and_distance
 
 CLIENTS = 4
 BYTES_PER_UPDATE = 28

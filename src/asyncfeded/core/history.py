@@ -8,14 +8,20 @@ length of the run. Where even these do not fit, a sketch of each can stand for i
 
 import sys
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from asyncfeded.core import sketch, vectors
+from asyncfeded.core import vectors
 from asyncfeded.core.errors import SettingError, VersionError, require
-from asyncfeded.core.sketch import Sketch
+from asyncfeded.core.late import Late
 from asyncfeded.core.vectors import Vector, read_only
+
+if TYPE_CHECKING:
+    from asyncfeded.core import sketch
+    from asyncfeded.core.sketch import Sketch
+else:
+    sketch = Late("asyncfeded.core.sketch", globals(), "sketch")
 
 Keep = Literal["leased", "everything", "sketch"]
 
@@ -37,7 +43,7 @@ class _Version:
 
     buffer: Vector | None
     view: Vector
-    sketch: Sketch | None = None
+    sketch: "Sketch | None" = None
     statistics: Vector | None = None
     leases: int = 1
 

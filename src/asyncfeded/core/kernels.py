@@ -21,9 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.caching import FunctionCache
 
-Vector = npt.NDArray[np.float32]
+from asyncfeded.core.vectors import Vector
+
 Sums = npt.NDArray[np.float64]
 
+THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+"""How many threads share a long vector: as many as there are cores, or NUMBA_NUM_THREADS."""
 BLOCK = 8_192
 """Elements per block: what one block reads stays in a core's cache."""
 LANES = 128

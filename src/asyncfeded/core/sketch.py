@@ -19,7 +19,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from asyncfeded.core.kernels import Vector, compiled
+from asyncfeded.core.kernels import compiled
+from asyncfeded.core.vectors import Vector
 
 Sketch = npt.NDArray[np.float64]
 

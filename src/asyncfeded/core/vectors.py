@@ -7,37 +7,41 @@ vectors are shared out to threads by whole blocks, which changes no bit (see `ke
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numba
 import numpy as np
+import numpy.typing as npt
 
-from asyncfeded.core import kernels
-from asyncfeded.core.kernels import Vector, number_of_blocks
+from asyncfeded.core.late import Late
+
+if TYPE_CHECKING:
+    from asyncfeded.core import kernels
+else:
+    kernels = Late("asyncfeded.core.kernels", globals(), "kernels")
 
 __all__ = ["Vector", "add_scaled", "all_finite", "norm", "norm_and_distance", "read_only"]
 
 Outcome = TypeVar("Outcome")
 
+Vector = npt.NDArray[np.float32]
+
 FLOAT32 = np.dtype(np.float32)
-THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-"""How many threads share a long vector: as many as there are cores, or NUMBA_NUM_THREADS."""
 SHARED_FROM = 2_000_000
 """Elements from which it is worth starting threads."""
 
 
-def norm(vector: Vector, threads: int = THREADS) -> float:
+def norm(vector: Vector, threads: int | None = None) -> float:
     """‖vector‖, accumulated in float64 in a fixed order; not finite if an element is not."""
     vector = np.ascontiguousarray(vector)
     if _is_short(vector, threads):
         return math.sqrt(kernels.squares(vector))
-    sums = np.empty((number_of_blocks(vector.size), 2))
+    sums = np.empty((kernels.number_of_blocks(vector.size), 2))
     _share_out(lambda i, j: kernels.block_squares(vector, i, j, sums), len(sums), threads)
     return math.sqrt(kernels.in_order(sums)[0])
 
 
 def norm_and_distance(
-    delta: Vector, current: Vector, base: Vector, threads: int = THREADS
+    delta: Vector, current: Vector, base: Vector, threads: int | None = None
 ) -> tuple[float, float]:
     """‖delta‖ and ‖current − base‖ in one pass; the differences are float32.
 
@@ -48,7 +52,7 @@ def norm_and_distance(
     if _is_short(delta, threads):
         squares, squares_apart = kernels.squares_and_apart(delta, current, base)
     else:
-        sums = np.empty((number_of_blocks(delta.size), 2))
+        sums = np.empty((kernels.number_of_blocks(delta.size), 2))
         _share_out(
             lambda i, j: kernels.block_squares_and_apart(delta, current, base, i, j, sums),
             len(sums),
@@ -64,7 +68,7 @@ def norm_and_distance(
 
 
 def add_scaled(
-    start: Vector, scale: float, direction: Vector, out: Vector, threads: int = THREADS
+    start: Vector, scale: float, direction: Vector, out: Vector, threads: int | None = None
 ) -> bool:
     """Out ← start + scale · direction in float32; whether no element of it is NaN or infinite."""
     assert start.size == direction.size == out.size
@@ -74,7 +78,7 @@ def add_scaled(
     return all(
         _share_out(
             lambda i, j: kernels.block_step(start, scale, direction, out, i, j),
-            number_of_blocks(out.size),
+            kernels.number_of_blocks(out.size),
             threads,
         )
     )
@@ -92,13 +96,16 @@ def read_only(vector: Vector) -> Vector:
     return view
 
 
-def _is_short(vector: Vector, threads: int) -> bool:
+def _is_short(vector: Vector, threads: int | None) -> bool:
     """Whether threads would take longer to start than they save."""
-    return threads == 1 or vector.size < SHARED_FROM
+    return vector.size < SHARED_FROM or (threads or kernels.THREADS) == 1
 
 
-def _share_out(work: Callable[[int, int], Outcome], blocks: int, threads: int) -> list[Outcome]:
+def _share_out(
+    work: Callable[[int, int], Outcome], blocks: int, threads: int | None
+) -> list[Outcome]:
     """Call `work` on threads, each with its first block and the one after its last."""
+    threads = threads or kernels.THREADS
     borders = [blocks * part // threads for part in range(threads + 1)]
     # Threads of this call alone: those of a lasting pool would not survive a fork.
     with ThreadPoolExecutor(threads) as pool:
