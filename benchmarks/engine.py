@@ -32,12 +32,12 @@ from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
 from asyncfeded.experiment.run import as_tensors, load_data, resolve
 from asyncfeded.experiment.settings import run_settings
-from asyncfeded.experiment.tasks import Task, find_task
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.evaluation import Evaluator
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.reproducible import one_blas_thread, reproducible
-from asyncfeded.learning.rounds import LocalTraining, batch_sizes
+from asyncfeded.learning.rounds import batch_sizes
 from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.evaluation import Evaluation
@@ -48,6 +48,8 @@ from asyncfeded.simulation.profiles import BYTES_PER_SECOND, paper_devices
 from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
+from asyncfeded.tasks.paper_task import RunnableTask
+from asyncfeded.tasks.registry import find_task
 
 
 def machine_scaling(trainer: TorchTrainer | CompiledTrainer) -> float:
@@ -148,7 +150,7 @@ class Workload:
 
     def __init__(self, task: str, seconds: float, kernel: str) -> None:
         self.seconds = seconds
-        self.task: Task = find_task(task)
+        self.task: RunnableTask = find_task(task)
         self.settings = self.task.rule_settings["asyncfeded"]
         settings = run_settings({"task": task, "kernel": kernel})
         self.kernel = resolve(settings).training.kernel

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from asyncfeded.data import femnist, roles
-from asyncfeded.experiment.tasks import find_task
 from asyncfeded.learning.models import NextCharacter
+from asyncfeded.tasks.registry import find_task
 
 BATCH = 32
 TIMES = 5

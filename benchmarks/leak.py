@@ -17,12 +17,12 @@ from asyncfeded import Virtual, randomness
 from asyncfeded.data.federated import Examples
 from asyncfeded.experiment.run import as_tensors, load_data
 from asyncfeded.experiment.settings import run_settings
-from asyncfeded.experiment.tasks import find_task
 from asyncfeded.front_door import federate
 from asyncfeded.learning.datasets import TensorExamples, join
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.rules.fedavg import fedavg
 from asyncfeded.simulation.devices import Device, DeviceModel
+from asyncfeded.tasks.registry import find_task
 
 ROUND_SECONDS = 1.0
 """Of virtual time, for every client alike."""

@@ -26,8 +26,8 @@ import numpy as np
 
 from asyncfeded import ClientUpdate, Server, VersionHistory, rules
 from asyncfeded.core.history import Keep
-from asyncfeded.core.sketch import distance, sketch
 from asyncfeded.core.kernels import THREADS
+from asyncfeded.core.sketch import distance, sketch
 from asyncfeded.core.vectors import Vector, norm_and_distance
 
 CLIENTS = 4

@@ -30,12 +30,24 @@ ALLOWED = {
         *("core", "rules", "runtime", "simulation", "learning", "data", "randomness", "on_demand"),
         *("argument_kinds", "federation", "result"),
     },
+    "tasks": {"core", "data", "learning"},
     "experiment": {
-        *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),
+        *(
+            "core",
+            "tasks",
+            "rules",
+            "guards",
+            "runtime",
+            "learning",
+            "data",
+            "report",
+            "store",
+            "result",
+        ),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
-        *("front_door", "federation"),
+        *("front_door", "federation", "tasks"),
     },
-    "cli": {"core", "callbacks", "experiment", "report", "runtime", "version"},
+    "cli": {"core", "callbacks", "experiment", "tasks", "report", "runtime", "version"},
     "__main__": {"cli"},
 }
 NO_TORCH = (

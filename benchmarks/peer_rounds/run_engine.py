@@ -6,11 +6,10 @@ from torch import nn
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.server import Server
-from asyncfeded.experiment.tasks import find_task
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.reproducible import one_blas_thread
-from asyncfeded.learning.rounds import LocalTraining
 from asyncfeded.learning.trainer import TorchTrainer
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.events import Received
@@ -20,6 +19,7 @@ from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
+from asyncfeded.tasks.registry import find_task
 from peer_rounds.protocol import Rounds, claim_stdout, parser, serve, unavailable
 from peer_rounds.workload import (
     BATCH,

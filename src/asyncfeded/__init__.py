@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from asyncfeded.cluster.world import Ray, RayWorkers
     from asyncfeded.front_door import federate
-    from asyncfeded.learning.rounds import LocalTraining
+    from asyncfeded.learning.local_training import LocalTraining
     from asyncfeded.result import Result
     from asyncfeded.simulation.world import Virtual
 
@@ -80,7 +80,7 @@ _LATER = {
     "ClientCurves": "asyncfeded.callbacks",
     "EventLog": "asyncfeded.callbacks",
     "KeepBest": "asyncfeded.callbacks",
-    "LocalTraining": "asyncfeded.learning.rounds",
+    "LocalTraining": "asyncfeded.learning.local_training",
     "Progress": "asyncfeded.callbacks",
     "Run": "asyncfeded.callbacks",
     "StopAfter": "asyncfeded.callbacks",

@@ -12,7 +12,7 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.metrics import LOSS
 from asyncfeded.core.rule import Rule
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 
 TAKEN_NAMES = {LOSS, "seconds", "version"}
 """Names that columns of accuracy.csv have already; an own accuracy takes the place of ours."""

@@ -19,9 +19,10 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.evaluation import Evaluator, Metric
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.recipe import TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
-from asyncfeded.learning.rounds import LocalTraining, batch_sizes
+from asyncfeded.learning.rounds import batch_sizes
 from asyncfeded.learning.saving import save_module
 from asyncfeded.learning.trainer import Loss
 from asyncfeded.on_demand import OnDemand, each

@@ -16,7 +16,7 @@ from asyncfeded.data.federated import held_out as number_held_out
 from asyncfeded.federation import WHOLE, Federation
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.evaluation import Metric
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.trainer import Loss
 from asyncfeded.on_demand import ClientNames, OnDemand, each
 from asyncfeded.result import Result

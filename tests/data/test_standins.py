@@ -4,7 +4,8 @@ import pytest
 from asyncfeded.data.glyphs import GLYPHS, femnist_standin
 from asyncfeded.data.roles import OTHER
 from asyncfeded.data.verses import shakespeare_standin
-from asyncfeded.experiment.tasks import DataChoice, find_task
+from asyncfeded.tasks.paper_task import DataChoice
+from asyncfeded.tasks.registry import find_task
 from leaf_folders import decode
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from asyncfeded import Virtual, federate, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.front_door import INSTEAD
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.simulation.devices import Device, DeviceModel
 
 X, Y = torch.zeros(8, 2), torch.zeros(8, dtype=torch.int64)

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.experiment.tasks import NAMED_TASKS, DataChoice, Task, find_task
+from asyncfeded.tasks.paper_task import DataChoice, RunnableTask
+from asyncfeded.tasks.registry import NAMED_TASKS, find_task
 from leaf_folders import write_roles
 
 
-def parameters(task: Task, widths: tuple[int, int]) -> int:
+def parameters(task: RunnableTask, widths: tuple[int, int]) -> int:
     return sum(parameter.numel() for parameter in task.make_module(widths).parameters())
 
 

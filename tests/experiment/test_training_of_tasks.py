@@ -7,7 +7,7 @@ import pytest
 from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.run import resolve
 from asyncfeded.experiment.settings import run_settings
-from asyncfeded.experiment.tasks import NAMED_TASKS, find_task
+from asyncfeded.tasks.registry import NAMED_TASKS, find_task
 
 
 def resolved_with(**given: object) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from torch import nn
 from asyncfeded import LocalTraining, TrainTask
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples
-from asyncfeded.learning.rounds import Unit
+from asyncfeded.learning.local_training import Unit
 from asyncfeded.learning.trainer import TorchTrainer
 
 TRAINERS = (TorchTrainer, CompiledTrainer)

@@ -11,7 +11,7 @@ from asyncfeded import TrainTask
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.flat import FlatModule
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.trainer import TorchTrainer
 
 

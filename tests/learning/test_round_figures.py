@@ -10,7 +10,7 @@ from asyncfeded import ClientUpdate, TrainTask
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.trainer import Loss, TorchTrainer
 
 ONE_BY_ONE = LocalTraining(learning_rate=0.5, momentum=0.0, batch_size=1, unit="steps")

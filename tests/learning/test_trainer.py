@@ -12,8 +12,9 @@ from torch import nn
 from asyncfeded import TrainTask, randomness
 from asyncfeded.core.errors import SettingError
 from asyncfeded.learning.datasets import TensorExamples, as_examples
+from asyncfeded.learning.local_training import LocalTraining, OptimizerFactory
 from asyncfeded.learning.models import mlp
-from asyncfeded.learning.rounds import LocalTraining, OptimizerFactory, batch_sizes
+from asyncfeded.learning.rounds import batch_sizes
 from asyncfeded.learning.trainer import TorchTrainer
 
 

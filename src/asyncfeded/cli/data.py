@@ -20,8 +20,8 @@ from asyncfeded.experiment.shares import (
     shares_of,
     shares_of_file,
 )
-from asyncfeded.experiment.tasks import find_task
 from asyncfeded.report.tables import table
+from asyncfeded.tasks.registry import find_task
 
 data_dir_option = click.option(
     "--data-dir",

@@ -21,8 +21,8 @@ from asyncfeded.experiment.compare import Comparison, RuleFigures
 from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
 from asyncfeded.experiment.run import resolve
 from asyncfeded.experiment.settings import RunSettings, comparison_settings, run_settings
-from asyncfeded.experiment.tasks import PAPER_RULES
 from asyncfeded.report.tables import mean_and_spread, table
+from asyncfeded.tasks.paper_task import PAPER_RULES
 from asyncfeded.version import __version__
 
 USAGE_ERROR = 2

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
@@ -105,6 +104,8 @@ def nearest(
 
     Only names with at least `minimum` are chosen; the seed decides between names of equal size.
     """
+    from scipy.optimize import linear_sum_assignment
+
     eligible = sum(size >= minimum for size in sizes.values())
     names = choose(what, sizes, minimum, max(eligible, len(wanted)), seed)
     differences = [[abs(sizes[name] - size) for name in names] for size in wanted]

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
         run_experiment,
     )
     from asyncfeded.experiment.settings import RunSettings, run_settings
-    from asyncfeded.experiment.tasks import PAPER_RULES, find_task
+    from asyncfeded.tasks.paper_task import PAPER_RULES
+    from asyncfeded.tasks.registry import find_task
 
 __all__ = [
     "PAPER_RULES",
@@ -31,12 +32,12 @@ __all__ = [
 ]
 
 _LATER = {
-    "PAPER_RULES": "asyncfeded.experiment.tasks",
+    "PAPER_RULES": "asyncfeded.tasks.paper_task",
     "ResolvedRun": "asyncfeded.experiment.run",
     "RunSettings": "asyncfeded.experiment.settings",
     "as_tensors": "asyncfeded.experiment.run",
     "build_rule": "asyncfeded.experiment.hyperparameters",
-    "find_task": "asyncfeded.experiment.tasks",
+    "find_task": "asyncfeded.tasks.registry",
     "initial_module": "asyncfeded.experiment.run",
     "load_data": "asyncfeded.experiment.run",
     "resolve": "asyncfeded.experiment.run",

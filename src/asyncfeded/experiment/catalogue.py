@@ -7,7 +7,8 @@ from pathlib import Path
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
 from asyncfeded.data import femnist, hub, roles
 from asyncfeded.data.role_files import load_roles
-from asyncfeded.experiment.tasks import NAMED_TASKS, data_folder, dataset_folder
+from asyncfeded.tasks.folders import data_folder, dataset_folder
+from asyncfeded.tasks.registry import NAMED_TASKS
 
 NAMES = tuple(hub.REPOSITORIES)
 

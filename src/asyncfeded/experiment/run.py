@@ -21,14 +21,13 @@ from asyncfeded.core.server import Server
 from asyncfeded.data.federated import Examples, FederatedData
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.settings import RunSettings
-from asyncfeded.experiment.tasks import DataChoice, Task, Widths, find_task, split_of
 from asyncfeded.federation import Federation
 from asyncfeded.front_door import KEPT_DATASETS
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
+from asyncfeded.learning.local_training import Kernel, LocalTraining
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.rounds import Kernel, LocalTraining
 from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.result import ClientFigures, Result
@@ -46,6 +45,8 @@ from asyncfeded.simulation.profiles import (
 from asyncfeded.simulation.suspension import read_hangs
 from asyncfeded.simulation.world import Virtual
 from asyncfeded.store.log import EventLog
+from asyncfeded.tasks.paper_task import DataChoice, RunnableTask, Widths
+from asyncfeded.tasks.registry import find_task
 
 LOG_FILE = "events.jsonl"
 MOST_PARAMETERS = 1_000_000_000
@@ -56,7 +57,7 @@ class ResolvedRun:
     """A run with the task's own values in the places that its settings leave open."""
 
     settings: RunSettings
-    task: Task
+    task: RunnableTask
     rule: AnyRule
     training: LocalTraining
     widths: Widths
@@ -92,7 +93,7 @@ class ResolvedRun:
             **self.training.settings,
             "widths": list(self.widths),
             "devices": self.devices,
-            "split": split_of(self.data_choice) if task.has_splits else settings.split,
+            "split": task.choose_split(self.data_choice) if task.choose_split else settings.split,
             "kernel": self.training.kernel,
             **({} if data is None else {"data_sha256": data.sha256}),
             "hyperparameters": dict(self.rule.settings),
@@ -221,13 +222,13 @@ def run_experiment(
     return resolve(settings).run(callbacks, data)
 
 
-def task_rule(task: Task, settings: RunSettings) -> AnyRule:
+def task_rule(task: RunnableTask, settings: RunSettings) -> AnyRule:
     """The rule with the task's hyperparameters, and those given in their place."""
     chosen = {**task.rule_settings.get(settings.rule, {}), **settings.hyperparameters}
     return build_rule(settings.rule, chosen)
 
 
-def initial_module(task: Task, widths: Widths, seed: int) -> nn.Module:
+def initial_module(task: RunnableTask, widths: Widths, seed: int) -> nn.Module:
     """The task's model, with initial weights that depend on the seed alone."""
     with reproducible(randomness.key(seed, "initial-model")):
         return task.make_module(widths)
@@ -271,19 +272,19 @@ def _kernel(wanted: Kernel | Literal["auto"], no_chain: SettingError | None) -> 
     return wanted
 
 
-def _training(task: Task, settings: RunSettings, kernel: Kernel) -> LocalTraining:
+def _training(task: RunnableTask, settings: RunSettings, kernel: Kernel) -> LocalTraining:
     names = {field.name for field in fields(LocalTraining)} - {"kernel"}
     given = settings.model_dump(include=names)
     chosen = {name: value for name, value in given.items() if value is not None}
     return replace(task.training, kernel=kernel, **chosen)
 
 
-def _devices_name(task: Task, settings: RunSettings) -> str:
+def _devices_name(task: RunnableTask, settings: RunSettings) -> str:
     """The name of the devices to use; the paper's are for its own number of clients."""
     paper = task.paper_devices
     name: str = settings.devices
     if name == "auto":
-        fits = settings.clients == len(PAPER_ROUND_SECONDS[paper])
+        fits = settings.clients == len(PAPER_ROUND_SECONDS.get(paper, ()))
         name = paper if fits else "heterogeneous"
     elif name not in ("heterogeneous", "real"):
         paper_devices(name, ClientNames(settings.clients))

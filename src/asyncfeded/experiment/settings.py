@@ -25,7 +25,7 @@ from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
-from asyncfeded.learning.rounds import DecayPer
+from asyncfeded.learning.local_training import DecayPer
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.limits import check_at_work, check_evaluations

@@ -17,8 +17,9 @@ from asyncfeded.learning import dense
 from asyncfeded.learning.chain import Layer, read_chain
 from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.reproducible import one_blas_thread
-from asyncfeded.learning.rounds import BATCHES, LocalTraining, Pass, passes
+from asyncfeded.learning.rounds import BATCHES, Pass, passes
 from asyncfeded.learning.trainer import Loss
 
 VISITS_AT_ONCE = 1_000_000

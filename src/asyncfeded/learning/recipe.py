@@ -10,7 +10,7 @@ from torch import nn
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, data_of
-from asyncfeded.learning.rounds import LocalTraining
+from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.trainer import Loss, TorchTrainer
 
 

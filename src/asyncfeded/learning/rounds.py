@@ -1,97 +1,15 @@
 """A client's round, whatever carries it out: which examples it visits, and at what rate."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from math import isfinite
-from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor
 
 from asyncfeded import randomness
-from asyncfeded.core.arguments import require_kind
-from asyncfeded.core.errors import require
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.learning.datasets import TensorExamples
-
-Unit = Literal["epochs", "steps"]
-DecayPer = Literal["round", "epoch", "step"]
-Kernel = Literal["torch", "compiled"]
-OptimizerFactory = Callable[[list[nn.Parameter]], Optimizer]
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTraining:
-    """How clients train.
-
-    `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
-    of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
-    decays from pass to pass, with "step" from mini-batch to mini-batch, and starts again each
-    round. Momentum starts from zero each round.
-    A parameter that gets no gradient in a whole round is an error, unless `allow_unused`: set it
-    where a client's data need not reach every part of the model.
-    `kernel="compiled"` trains a small module, a chain of fully connected layers, several times as
-    fast as torch, and alike up to rounding. `optimizers` gives some clients an optimizer of their
-    own: a function of the module's parameters, by client.
-    """
-
-    learning_rate: float = 0.01
-    momentum: float = 0.5
-    decay: float = 0.995
-    decay_per: DecayPer = "round"
-    batch_size: int = 32
-    unit: Unit = "epochs"
-    allow_unused: bool = False
-    kernel: Kernel = "torch"
-    optimizers: Mapping[str, OptimizerFactory] | None = None
-
-    def __post_init__(self) -> None:
-        rate, momentum, decay = self.learning_rate, self.momentum, self.decay
-        right = _is_number(rate) and isfinite(rate) and rate > 0
-        require(right, "learning_rate", "a finite number above 0", rate)
-        right = _is_number(momentum) and 0 <= momentum < 1
-        require(right, "momentum", "a number of at least 0 and below 1", momentum)
-        right = _is_number(decay) and 0 < decay <= 1
-        require(right, "decay", "a number above 0 and at most 1", decay)
-        right = self.decay_per in ("round", "epoch", "step")
-        require(right, "decay_per", "'round', 'epoch' or 'step'", self.decay_per)
-        right = _is_number(self.batch_size, Integral) and self.batch_size >= 1
-        require(right, "batch_size", "a whole number of at least 1", self.batch_size)
-        require(self.unit in ("epochs", "steps"), "unit", "'epochs' or 'steps'", self.unit)
-        require(
-            self.kernel in ("torch", "compiled"), "kernel", "'torch' or 'compiled'", self.kernel
-        )
-        _check_optimizers(self.optimizers, self.kernel)
-
-    @property
-    def settings(self) -> dict[str, float | str | bool]:
-        """What is a number or a text, by name."""
-        others = ("kernel", "optimizers")
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in others}
-
-    def rate(self, round_number: int, epoch: int, step: int) -> float:
-        """The learning rate of a step: learning_rate · decayⁿ.
-
-        n is the number of the client's round, of the pass in the round, or of the step in the
-        round, as `decay_per` says; all are counted from 0.
-        """
-        decays = {"round": round_number, "epoch": epoch, "step": step}
-        return self.learning_rate * self.decay ** decays[self.decay_per]
-
-
-def _check_optimizers(value: object, kernel: Kernel) -> None:
-    if value is None:
-        return
-    right = isinstance(value, Mapping) and all(map(callable, value.values()))
-    limit = "a mapping from clients to functions that make an optimizer"
-    require_kind(right, "optimizers", limit, value)
-    require(kernel == "torch", "optimizers", "none for kernel 'compiled'", value)
-
-
-def _is_number(value: object, kind: type = Real) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+from asyncfeded.learning.local_training import LocalTraining
 
 
 class Pass(NamedTuple):

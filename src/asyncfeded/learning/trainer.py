@@ -14,14 +14,9 @@ from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, data_of
 from asyncfeded.learning.flat import FlatModule, split_like
+from asyncfeded.learning.local_training import LocalTraining, OptimizerFactory
 from asyncfeded.learning.reproducible import reproducible
-from asyncfeded.learning.rounds import (
-    BATCHES,
-    LocalTraining,
-    OptimizerFactory,
-    passes,
-    split,
-)
+from asyncfeded.learning.rounds import BATCHES, passes, split
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

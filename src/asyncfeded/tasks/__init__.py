@@ -1,0 +1,1 @@
+"""The tasks that can be trained, a file each."""
