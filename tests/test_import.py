@@ -37,8 +37,8 @@ def test_to_import_a_package_does_not_load_what_trains_draws_or_reads_settings()
 @pytest.mark.slow
 def test_to_check_a_run_does_not_load_torchs_compiler() -> None:
     code = (
-        "from asyncfeded.experiment import check, run_settings; import sys; "
-        "check(run_settings({'task': 'shakespeare'})); print('torch._dynamo' in sys.modules)"
+        "from asyncfeded.experiment import resolve, run_settings; import sys; "
+        "resolve(run_settings({'task': 'shakespeare'})); print('torch._dynamo' in sys.modules)"
     )
     assert printed_by(code) == "False"
 

@@ -11,6 +11,9 @@ ALLOWED = {
     "version": set(),
     "randomness": set(),
     "on_demand": set(),
+    "own_code": {"core"},
+    "contract": {"core", "randomness"},
+    "client_data": {"core", "data", "learning", "randomness", "on_demand"},
     "core": set(),
     "files": {"core"},
     "rules": {"core"},
@@ -24,13 +27,13 @@ ALLOWED = {
     "simulation": {"core", "runtime", "randomness", "on_demand"},
     "cluster": {"core", "runtime"},
     "result": {"core", "runtime", "report", "files", "version"},
-    "federation": {"core", "runtime", "learning", "store", "result", "on_demand"},
+    "federation": {"client_data", "core", "runtime", "learning", "store", "result", "on_demand"},
     "argument_kinds": {"core", "learning"},
     "front_door": {
         *("core", "rules", "runtime", "simulation", "learning", "data", "randomness", "on_demand"),
-        *("argument_kinds", "federation", "result"),
+        *("argument_kinds", "client_data", "federation", "result"),
     },
-    "tasks": {"core", "data", "learning"},
+    "tasks": {"core", "data", "learning", "on_demand", "own_code", "client_data"},
     "experiment": {
         *(
             "core",
@@ -45,9 +48,12 @@ ALLOWED = {
             "result",
         ),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
-        *("front_door", "federation", "tasks"),
+        *("federation", "tasks", "own_code", "client_data"),
     },
-    "cli": {"core", "callbacks", "experiment", "tasks", "report", "runtime", "version"},
+    "cli": {
+        *("core", "rules", "callbacks", "experiment", "tasks", "data", "report", "runtime"),
+        *("own_code", "contract", "version"),
+    },
     "__main__": {"cli"},
 }
 NO_TORCH = (

@@ -1,25 +1,16 @@
 """Asynchronous federated learning: AsyncFedED and its rivals, exact to the bit.
 
-The server and the rules need NumPy and numba alone; what trains with torch is loaded when it is
-first asked for.
+Every public name is here, and loaded when it is first asked for. The server and the rules need
+NumPy and numba alone.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from asyncfeded import guards, rules
-from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError, TrainingError
-from asyncfeded.core.history import VersionHistory
-from asyncfeded.core.hyperparameters import hyperparameters
-from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
-from asyncfeded.core.persistent import PersistentMap
-from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
-from asyncfeded.core.server import Server
-from asyncfeded.data import partition
-from asyncfeded.on_demand import ClientNames, OnDemand
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
+    from asyncfeded import guards, rules
     from asyncfeded.callbacks import (
         ClientCurves,
         EventLog,
@@ -30,10 +21,20 @@ if TYPE_CHECKING:
         StopAt,
     )
     from asyncfeded.cluster.world import Ray, RayWorkers
+    from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError, TrainingError
+    from asyncfeded.core.history import VersionHistory
+    from asyncfeded.core.hyperparameters import hyperparameters
+    from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
+    from asyncfeded.core.persistent import PersistentMap
+    from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
+    from asyncfeded.core.server import Server
+    from asyncfeded.data import partition
     from asyncfeded.front_door import federate
     from asyncfeded.learning.local_training import LocalTraining
+    from asyncfeded.on_demand import ClientNames, OnDemand
     from asyncfeded.result import Result
     from asyncfeded.simulation.world import Virtual
+    from asyncfeded.tasks.own_task import Task
 
 __all__ = [
     "Arrival",
@@ -62,6 +63,7 @@ __all__ = [
     "Step",
     "StopAfter",
     "StopAt",
+    "Task",
     "TrainTask",
     "TrainingError",
     "VersionHistory",
@@ -77,24 +79,61 @@ __all__ = [
 
 
 _LATER = {
+    "Arrival": "asyncfeded.core.rule",
+    "AsyncFedEDError": "asyncfeded.core.errors",
     "ClientCurves": "asyncfeded.callbacks",
+    "ClientNames": "asyncfeded.on_demand",
+    "ClientUpdate": "asyncfeded.core.messages",
+    "Decision": "asyncfeded.core.rule",
     "EventLog": "asyncfeded.callbacks",
+    "FileError": "asyncfeded.core.errors",
     "KeepBest": "asyncfeded.callbacks",
     "LocalTraining": "asyncfeded.learning.local_training",
+    "OnDemand": "asyncfeded.on_demand",
+    "PersistentMap": "asyncfeded.core.persistent",
     "Progress": "asyncfeded.callbacks",
-    "Run": "asyncfeded.callbacks",
-    "StopAfter": "asyncfeded.callbacks",
-    "StopAt": "asyncfeded.callbacks",
     "Ray": "asyncfeded.cluster.world",
     "RayWorkers": "asyncfeded.cluster.world",
+    "Receipt": "asyncfeded.core.messages",
+    "Refusal": "asyncfeded.core.messages",
     "Result": "asyncfeded.result",
+    "RoundEnd": "asyncfeded.core.rule",
+    "Rule": "asyncfeded.core.rule",
+    "Run": "asyncfeded.callbacks",
+    "Server": "asyncfeded.core.server",
+    "SettingError": "asyncfeded.core.errors",
+    "Step": "asyncfeded.core.rule",
+    "StopAfter": "asyncfeded.callbacks",
+    "StopAt": "asyncfeded.callbacks",
+    "Task": "asyncfeded.tasks.own_task",
+    "TrainTask": "asyncfeded.core.messages",
+    "TrainingError": "asyncfeded.core.errors",
+    "VersionHistory": "asyncfeded.core.history",
     "Virtual": "asyncfeded.simulation.world",
+    "Work": "asyncfeded.core.rule",
     "federate": "asyncfeded.front_door",
+    "hyperparameters": "asyncfeded.core.hyperparameters",
 }
 """What is imported when it is first asked for, and from where."""
+
+_MODULES = {
+    "guards": "asyncfeded.guards",
+    "rules": "asyncfeded.rules",
+    "partition": "asyncfeded.data.partition",
+}
+"""Modules that are part of the public names."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(_LATER[name]), name)
+    elif name in _MODULES:
+        found = import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from asyncfeded.client_data import WHOLE
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.core.rule import AnyRule, Guard
@@ -33,9 +34,6 @@ from asyncfeded.runtime.events import Event
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.world import Setup, World
 from asyncfeded.store.log import EventLog
-
-WHOLE = "all clients"
-"""The name of a test set that belongs to no single client."""
 
 
 @dataclass(frozen=True, slots=True)

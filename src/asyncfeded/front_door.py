@@ -4,21 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import torch
 from torch import nn
 
-from asyncfeded import randomness
 from asyncfeded.argument_kinds import check_kinds
+from asyncfeded.client_data import examples_of_clients
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule, Guard
-from asyncfeded.data.federated import held_out as number_held_out
-from asyncfeded.federation import WHOLE, Federation
-from asyncfeded.learning.datasets import TensorExamples, as_examples
+from asyncfeded.federation import Federation
 from asyncfeded.learning.evaluation import Metric
 from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.trainer import Loss
-from asyncfeded.on_demand import ClientNames, OnDemand, each
 from asyncfeded.result import Result
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.control import Callback
@@ -120,7 +116,7 @@ def federate(
     check_kinds(locals())
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     check_evaluations(seconds, evaluate_every)
-    train, held_out = _clients(datasets, test, seed)
+    train, held_out = examples_of_clients(datasets, test, seed)
     return Federation(
         model,
         train,
@@ -138,38 +134,3 @@ def federate(
         history=history,
         settings={"rule": rule.name, **rule.settings, "seed": seed},
     ).run()
-
-
-def _clients(
-    datasets: Sequence[Any] | Mapping[str, Any], test: Any, seed: int
-) -> tuple[dict[str, TensorExamples] | OnDemand[TensorExamples], dict[str, TensorExamples]]:
-    """The training examples and the test examples of every client."""
-    if not isinstance(datasets, Mapping):
-        datasets = dict(zip(ClientNames(len(datasets)), datasets, strict=True))
-    require(len(datasets) > 0, "datasets", "at least one data set", datasets)
-    train = each(datasets, as_examples, KEPT_DATASETS)
-    if isinstance(test, Mapping):
-        for name in test:
-            if name not in train:
-                raise SettingError(f"test must name clients of datasets; {name!r} is none")
-        return train, {name: as_examples(own) for name, own in test.items()}
-    if test is not None:
-        return train, {WHOLE: as_examples(test)}
-    if not isinstance(train, dict):
-        raise SettingError(
-            "test must be given where the clients' data are made on demand, as by a mapping that "
-            "is no dict; given none"
-        )
-    held_out = {}
-    for name, examples in train.items():
-        if len(examples) < 2:
-            raise SettingError(
-                f"client {name!r} must have at least 2 examples to hold one out; "
-                f"given {len(examples)}: pass test=… instead"
-            )
-        order = randomness.generator(seed, "test-split", name).permutation(len(examples))
-        indices = torch.from_numpy(order)
-        count = number_held_out(len(examples))
-        held_out[name] = TensorExamples(examples.x[indices[:count]], examples.y[indices[:count]])
-        train[name] = TensorExamples(examples.x[indices[count:]], examples.y[indices[count:]])
-    return train, held_out

@@ -124,7 +124,10 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["--clients", "0"], "clients must be greater than or equal to 1; given '0'"),
     (["--initial-epochs", "0"], "initial_epochs must be at least 1; given 0"),
     (["--rule", "fedagv"], "did you mean 'fedavg'?"),
-    (["--task", "mnist"], "or 'synthetic-α-β', such as 'synthetic-1-1'; given 'mnist'"),
+    (
+        ["--task", "mnist"],
+        "'synthetic-α-β', such as 'synthetic-1-1', or FILE.py:factory; given 'mnist'",
+    ),
     (["--task", "femnist"], "task 'femnist' needs data in "),
     (["--task", "shakespeare", "--data-dir", "nowhere"], "needs data in 'nowhere/shakespeare'"),
     (["--widths", "16"], "widths must be two numbers; given '16'"),

@@ -62,8 +62,9 @@ def test_a_comparison_is_every_rule_with_every_seed() -> None:
 
 def test_late_joiners_and_leavers_are_read() -> None:
     settings = run_settings({"clients": 2, "join": ["client-1@5"], "leave": ["client-0@7.5"]})
-    assert settings.memberships is not None
-    first, second = settings.memberships
+    memberships = settings.memberships(["client-0", "client-1"])
+    assert memberships is not None
+    first, second = memberships
     assert (first.join_seconds, first.leave_seconds) == (0.0, 7.5)
     assert (second.join_seconds, second.leave_seconds) == (5.0, float("inf"))
 

@@ -8,7 +8,9 @@ A package names a click command in its entry points, in the group `asyncfeded.co
 Its module is imported when the command is called, or when the help lists it.
 """
 
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import click
 
@@ -21,17 +23,21 @@ NOT_INSTALLED = {
 
 
 class OpenGroup(click.Group):
-    """Commands of our own, and those that other packages add; ours go first."""
+    """Commands of our own, by name and place, and those that other packages add; ours go first."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def __init__(self, *args: Any, ours: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._ours = ours
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names of all commands, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *entry_points(group=GROUP).names})
+        return sorted({*self._ours, *entry_points(group=GROUP).names})
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Find a command of ours, or load another package's."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            return found
+        if cmd_name in self._ours:
+            ours: click.Command = EntryPoint(cmd_name, self._ours[cmd_name], GROUP).load()
+            return ours
         added = tuple(entry_points(group=GROUP, name=cmd_name))
         if added:
             return _loaded(added[0])

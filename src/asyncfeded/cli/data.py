@@ -2,26 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
-from rich.progress import Progress
 
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.experiment.catalogue import NAMES, Entry, entries, fetch
-from asyncfeded.experiment.run import load_data
-from asyncfeded.experiment.settings import run_settings
-from asyncfeded.experiment.shares import (
-    Dealing,
-    Scheme,
-    draw_samples,
-    is_labelled_file,
-    shares_of,
-    shares_of_file,
-)
-from asyncfeded.report.tables import table
-from asyncfeded.tasks.registry import find_task
+from asyncfeded.data.partition import Scheme
+from asyncfeded.tasks.folders import FORMATS
+
+if TYPE_CHECKING:
+    from asyncfeded.experiment.catalogue import Entry
+    from asyncfeded.experiment.shares import Dealing
 
 data_dir_option = click.option(
     "--data-dir",
@@ -52,13 +44,17 @@ def data() -> None:
 
 
 @data.command("fetch")
-@click.argument("name", type=click.Choice(NAMES))
+@click.argument("name", type=click.Choice(list(FORMATS)))
 @data_dir_option
 def fetch_command(name: str, data_dir: Path | None) -> None:
     """Download FEMNIST or Shakespeare from the Hugging Face hub.
 
     Needs the library 'datasets': pip install -c constraints.txt '.[hub]'.
     """
+    from rich.progress import Progress
+
+    from asyncfeded.experiment.catalogue import fetch
+
     console = make_console()
     with Progress(console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task(f"reading {name}", total=None)
@@ -72,6 +68,9 @@ def fetch_command(name: str, data_dir: Path | None) -> None:
 @data_dir_option
 def list_command(data_dir: Path | None) -> None:
     """Say which data sets there are, with their clients, examples and classes."""
+    from asyncfeded.experiment.catalogue import entries
+    from asyncfeded.report.tables import table
+
     found = entries(data_dir)
     console = make_console()
     headings = ["data set", "clients", "examples", "classes"]
@@ -130,6 +129,16 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
       asyncfeded data show my.npz --partition dirichlet --alpha 0.3 --clients 20
       asyncfeded data show my.csv --labels species --partition column --column site
     """
+    from asyncfeded.experiment.run import load_data
+    from asyncfeded.experiment.settings import run_settings
+    from asyncfeded.experiment.shares import (
+        draw_samples,
+        is_labelled_file,
+        shares_of,
+        shares_of_file,
+    )
+    from asyncfeded.tasks.registry import find_task
+
     is_file = is_labelled_file(what)
     _refuse_given(OF_TASKS if is_file else OF_FILES, "a task" if is_file else "a file", what)
     for scheme, name in OF_PARTITIONS.items():
@@ -167,7 +176,9 @@ def _refuse_given(names: Sequence[str], owner: str, instead: str) -> None:
             )
 
 
-def _dealing(options: Mapping[str, Any]) -> Dealing:
+def _dealing(options: Mapping[str, Any]) -> "Dealing":
+    from asyncfeded.experiment.shares import Dealing
+
     return Dealing(
         scheme=options["partition"],
         clients=options["clients"],
@@ -179,5 +190,5 @@ def _dealing(options: Mapping[str, Any]) -> Dealing:
     )
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: "Entry") -> tuple[str, ...]:
     return entry.name, entry.clients, entry.examples, str(entry.classes)

@@ -4,14 +4,17 @@ Every setting is declared once, with its help, where it is checked. Values reach
 the same way as from a file.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
 
+from asyncfeded.core.hyperparameters import Hyperparameter
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, rule_names
 from asyncfeded.experiment.settings import RunSettings, read_config, setting_names
+from asyncfeded.rules import REGISTRY
 
 Command = Callable[..., None]
 
@@ -51,8 +54,24 @@ TASK_DEFAULTS = (
 )
 
 
+OWN = "asyncfeded.cli.options.own"
+"""Where a context keeps the options of rules that are not of the registry."""
+
+
 class GroupedCommand(click.Command):
-    """A command whose help lists its options under headings."""
+    """A command whose help lists its options under headings.
+
+    A rule of the user's brings the options of its own hyperparameters.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options, after a look at which rules are given."""
+        ctx.meta[OWN] = _options_of_own_rules(args, {param.name for param in self.params})
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options of the command, and of the rules that are given."""
+        return [*super().get_params(ctx), *ctx.meta.get(OWN, ())]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group; what is in no group is a hyperparameter."""
@@ -74,8 +93,9 @@ def settings_options(repeatable: tuple[str, ...]) -> Callable[[Command], Command
     """Add an option for every setting and hyperparameter, those named as often as wanted."""
 
     def add(command: Command) -> Command:
-        for name in reversed(list(all_hyperparameters())):
-            command = _hyperparameter_option(name)(command)
+        for name, owners in reversed(all_hyperparameters().items()):
+            flag, words = _hyperparameter_words(name, owners)
+            command = click.option(flag, **words)(command)
         for name in reversed(setting_names()):
             command = _setting_option(name, name in (*repeatable, "join", "leave"))(command)
         return command
@@ -87,6 +107,28 @@ def given_values(options: Mapping[str, Any], config: Path | None) -> dict[str, A
     """Merge what was given on the command line with a file's settings, which it overrides."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     return {**({} if config is None else read_config(config)), **given}
+
+
+def _options_of_own_rules(args: list[str], known: Collection[str | None]) -> list[click.Option]:
+    """Options for the hyperparameters of rules of the user's, on the command line or in a file."""
+    rules = _values_of("rule", args)
+    for path in _values_of("config", args)[-1:]:
+        given = read_config(Path(path)).get("rule", [])
+        rules += given if isinstance(given, list) else [given]
+    own = [rule for rule in rules if isinstance(rule, str) and rule not in REGISTRY]
+    options = []
+    for name, owners in all_hyperparameters(own).items():
+        if name not in known:
+            flag, words = _hyperparameter_words(name, owners)
+            options.append(click.Option([flag], **words))
+    return options
+
+
+def _values_of(name: str, args: list[str]) -> list[Any]:
+    """The values of an option, read without the others."""
+    flag = f"--{name}"
+    apart = [value for at, value in pairwise(args) if at == flag]
+    return apart + [arg.removeprefix(f"{flag}=") for arg in args if arg.startswith(f"{flag}=")]
 
 
 def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
@@ -106,13 +148,15 @@ def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
     )
 
 
-def _hyperparameter_option(name: str) -> Callable[[Command], Command]:
-    owners = all_hyperparameters()[name]
+def _hyperparameter_words(
+    name: str, owners: list[tuple[str, Hyperparameter]]
+) -> tuple[str, dict[str, Any]]:
+    """The flag of a hyperparameter, and what its help says."""
     hyperparameter = owners[0][1]
-    everybody = len(owners) == len(rule_names())
+    everybody = set(REGISTRY) <= {rule for rule, _ in owners}
     rules = "every rule" if everybody else ", ".join(rule for rule, _ in owners)
     text = f"{hyperparameter.help} ({rules})"
-    return click.option(_flag(name), metavar=_metavar(hyperparameter.type), help=text)
+    return _flag(name), {"metavar": _metavar(hyperparameter.type), "help": text}
 
 
 def _flag(name: str) -> str:

@@ -6,19 +6,11 @@ gone away ends as a run should: with its files.
 
 import os
 import sys
-from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 from rich.console import Console
 
 from asyncfeded.core.errors import FileError
-
-
-def show_any_text() -> None:
-    """Write what the locale cannot show as an escape, such as \\u03b3 for γ, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def make_console() -> Console:

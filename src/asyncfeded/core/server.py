@@ -123,6 +123,11 @@ class Server:
         """Let a client take part, from the current version on; one that returns keeps its K."""
         return self._next_task(client_id, self._clients.join(client_id))
 
+    @property
+    def rule_state(self) -> Any:
+        """The rule's state, which holds plain data only."""
+        return self._state.now
+
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
         """Let a client go; returns the tasks of those who waited only for it."""
         self._clients.check_leave(client_id)

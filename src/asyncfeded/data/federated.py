@@ -1,5 +1,6 @@
 """What every data set looks like to the rest: arrays of examples and labels per client."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -71,10 +72,18 @@ class FederatedData:
         for name in islice(self.train, DIGESTED_CLIENTS):
             train = self.train[name]
             digest.update(f"{name}\0{self.sources.get(name)}\0{train.per_epoch}\0".encode())
-            for part in (train, self.test[name]):
-                digest.update(np.ascontiguousarray(part.x).data)
-                digest.update(np.ascontiguousarray(part.y).data)
+            for part in (train, self.test.get(name)):
+                _add_examples(digest, part)
+        if not any(name in self.train for name in islice(self.test, 1)):
+            for part in self.test.values():  # a test set of no single client
+                _add_examples(digest, part)
         return digest.hexdigest()
+
+
+def _add_examples(digest: "hashlib._Hash", part: Examples | None) -> None:
+    if part is not None:
+        digest.update(np.ascontiguousarray(part.x).data)
+        digest.update(np.ascontiguousarray(part.y).data)
 
 
 def held_out(count: int, share: float = TEST_SHARE) -> int:

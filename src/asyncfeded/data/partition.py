@@ -9,7 +9,7 @@ rising order. Each example goes to exactly one client, and no client is left wit
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from asyncfeded.core.errors import SettingError, require
 from asyncfeded.on_demand import ClientNames
 
 Places = npt.NDArray[np.int64]
+Scheme = Literal["iid", "dirichlet", "shards", "column"]
+"""How a labelled data set is dealt out, by name."""
 Partition = dict[str, Places]
 
 ATTEMPTS = 1000

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from asyncfeded import randomness
+from asyncfeded import own_code, randomness
+from asyncfeded.client_data import KEPT_DATASETS
 from asyncfeded.cluster.world import Ray, RayWorkers
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import VersionHistory
@@ -22,7 +23,6 @@ from asyncfeded.data.federated import Examples, FederatedData
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.federation import Federation
-from asyncfeded.front_door import KEPT_DATASETS
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
@@ -45,6 +45,7 @@ from asyncfeded.simulation.profiles import (
 from asyncfeded.simulation.suspension import read_hangs
 from asyncfeded.simulation.world import Virtual
 from asyncfeded.store.log import EventLog
+from asyncfeded.tasks.own_task import takes
 from asyncfeded.tasks.paper_task import DataChoice, RunnableTask, Widths
 from asyncfeded.tasks.registry import find_task
 
@@ -124,10 +125,11 @@ class ResolvedRun:
             each(data.train, as_tensors, KEPT_DATASETS),
             {name: as_tensors(data.test[name]) for name in self._test_clients(data)},
             self.rule,
-            self._world(self._device_model(data), settings.memberships),
+            self._world(self._device_model(data), settings.memberships(names_of(data.train))),
             self.training,
             settings.seconds,
-            nn.functional.cross_entropy,
+            self.task.loss or nn.functional.cross_entropy,
+            metrics=self.task.metrics,
             callbacks=[log, *callbacks],
             evaluate_every=settings.evaluate_every,
             seed=settings.seed,
@@ -201,16 +203,18 @@ class ResolvedRun:
 
 def resolve(settings: RunSettings) -> ResolvedRun:
     """Fill in what the settings leave open; find what is wrong before anything is begun."""
-    task = find_task(settings.task)
+    task = find_task(settings.task, settings.clients, settings.data_seed)
+    if task.own:
+        _check_clients(settings)
     rule = task_rule(task, settings)
     Server(np.zeros(1, np.float32), rule, history=VersionHistory(settings.history))
     widths = settings.widths or task.widths
-    count, no_chain = _shape(settings.task, widths)
+    count, no_chain = _shape_of(task, widths)
     training = _training(task, settings, _kernel(settings.kernel, no_chain))
     if count > MOST_PARAMETERS:
         raise SettingError(
             f"widths must make a model of at most {MOST_PARAMETERS:,} parameters; "
-            f"{widths[0]},{widths[1]} make one of {count:,}"
+            f"{','.join(map(str, widths))} make one of {count:,}"
         )
     return ResolvedRun(settings, task, rule, training, widths, _devices_name(task, settings))
 
@@ -234,11 +238,30 @@ def initial_module(task: RunnableTask, widths: Widths, seed: int) -> nn.Module:
         return task.make_module(widths)
 
 
+def _check_clients(settings: RunSettings) -> None:
+    """Refuse a number of clients that a user's task does not ask for."""
+    factory = own_code.load_factory("task", settings.task)
+    if factory and "clients" not in takes(factory) and "clients" in settings.model_fields_set:
+        raise SettingError(
+            f"clients must be left out for task {settings.task!r}, whose factory has no argument "
+            f"'clients'; given {settings.clients}"
+        )
+
+
 @cache
 def _shape(task: str, widths: Widths) -> tuple[int, SettingError | None]:
-    """How many parameters the task's model has, and why it is no chain of layers, if it is none."""
-    with torch.device("meta"), _NoInitialWeights():  # without memory for its parameters
+    """The same for a task of ours, without memory for its parameters."""
+    with torch.device("meta"), _NoInitialWeights():
         module = find_task(task).make_module(widths)
+    return _read_shape(module)
+
+
+def _shape_of(task: RunnableTask, widths: Widths) -> tuple[int, SettingError | None]:
+    """How many parameters a model has, and why it is no chain of layers, if it is none."""
+    return _read_shape(task.make_module(widths)) if task.own else _shape(task.name, widths)
+
+
+def _read_shape(module: nn.Module) -> tuple[int, SettingError | None]:
     count = sum(parameter.numel() for parameter in module.parameters())
     try:
         read_chain(module)

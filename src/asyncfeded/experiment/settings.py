@@ -6,7 +6,6 @@ file. Whatever is wrong with one is said in one line that names it, its limit an
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from math import floor, inf, isfinite, log10
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,10 +20,16 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from asyncfeded import own_code
 from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
-from asyncfeded.experiment.hyperparameters import all_hyperparameters, hyperparameters
+from asyncfeded.experiment.hyperparameters import (
+    all_hyperparameters,
+    factory_of,
+    hyperparameters,
+    unknown,
+)
 from asyncfeded.learning.local_training import DecayPer
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
@@ -65,10 +70,13 @@ class RunSettings(BaseModel):
 
     task: str = Field(
         "synthetic-1-1",
-        description="what is learned: synthetic-α-β, femnist, shakespeare, or without any data "
-        "femnist-standin, shakespeare-standin",
+        description="what is learned: synthetic-α-β, femnist, shakespeare, without any data "
+        "femnist-standin or shakespeare-standin, or FILE.py:factory of your own",
     )
-    rule: str = Field("asyncfeded", description="the aggregation rule")
+    rule: str = Field(
+        "asyncfeded",
+        description="the aggregation rule, or FILE.py:factory of your own",
+    )
     seconds: float = Field(300.0, gt=0, description="seconds to run, virtual or, on Ray, real")
     clients: int = Field(10, ge=1, le=100_000_000, description="how many clients take part")
     at_work: int | None = Field(
@@ -157,12 +165,10 @@ class RunSettings(BaseModel):
     out: Path | None = Field(None, description="folder for the results")
     hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
 
-    @property
-    def memberships(self) -> list[Membership] | None:
+    def memberships(self, names: Sequence[str]) -> list[Membership] | None:
         """When each client joins and leaves; None if a selection says who is at work."""
         if self.at_work is not None:
             return None
-        names = ClientNames(self.clients)
         joins = _clients_at("join", self.join, names)
         leaves = _clients_at("leave", self.leave, names)
         return [Membership(name, joins.get(name, 0.0), leaves.get(name, inf)) for name in names]
@@ -186,7 +192,7 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
 
     A hyperparameter goes to every rule that has it.
     """
-    plain, given = _split(values)
+    plain, given = _split(values, _places(values.get("rule")))
     rules = _as_list(plain.pop("rule"))
     seeds = _as_list(plain.pop("seed", 0))
     for name, values_of in (("rule", rules), ("seed", seeds)):
@@ -195,8 +201,7 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
         if any(values_of.count(value) > 1 for value in values_of):
             raise SettingError(f"{name} must be given without repeats; given {values_of}")
     for rule in rules:
-        if not isinstance(rule, str) or rule not in REGISTRY:
-            raise SettingError(_unknown("rule", rule, REGISTRY))
+        factory_of(rule)
     for name in given:
         if not any(name in hyperparameters(rule) for rule in rules):
             raise SettingError(_foreign(name, rules))
@@ -229,14 +234,27 @@ def read_config(path: Path) -> dict[str, Any]:
         raise FileError(f"config {str(path)!r} cannot be read: {error}") from None
 
 
-def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _places(rules: Any) -> list[str]:
+    """The rules that are not of the registry."""
+    return [rule for rule in _as_list(rules) if isinstance(rule, str) and rule not in REGISTRY]
+
+
+def _split(
+    values: Mapping[str, Any], more_rules: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part settings from hyperparameters; refuse what is neither."""
-    known, of_rules = setting_names(), all_hyperparameters()
+    known, of_rules = setting_names(), all_hyperparameters(more_rules)
+    for name in known:
+        if name in of_rules:
+            owner = of_rules[name][0][0]
+            raise SettingError(
+                f"rule {owner!r}: its hyperparameter {name!r} has the name of a setting: rename it"
+            )
     plain: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known and name not in of_rules:
-            raise SettingError(_unknown("setting", name, [*known, *of_rules]))
+            raise SettingError(unknown("setting", name, [*known, *of_rules]))
         if isinstance(value, bool):
             raise SettingError(f"{name} must be a number or a text; given {str(value).lower()}")
         for one in _as_list(value):
@@ -272,8 +290,9 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     for name in ("out", "data_dir"):
         if values.get(name) == "":
             raise SettingError(f"{name} must be the path of a folder; given an empty text")
+    is_own = own_code.is_place(settings.task)  # whose clients are not known yet
     if settings.at_work is not None:
-        if settings.at_work > settings.clients:
+        if settings.at_work > settings.clients and not is_own:
             raise SettingError(
                 f"at_work must be at most {settings.clients}, the clients; given {settings.at_work}"
             )
@@ -288,7 +307,8 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
             raise SettingError("hangs must be 'lose' where hang_draws is 'authors'; given 'delay'")
     check_evaluations(settings.seconds, settings.evaluate_every)
     _check_world(settings)
-    _ = settings.memberships
+    if not is_own:
+        settings.memberships(ClientNames(settings.clients))
     return settings
 
 
@@ -313,7 +333,7 @@ def _clients_at(setting: str, entries: Iterable[str], names: Sequence[str]) -> d
     for entry in entries:
         name, _, seconds = entry.partition("@")
         if name not in names:
-            raise SettingError(f"{setting} {entry!r}: {_unknown('client', name, names)}")
+            raise SettingError(f"{setting} {entry!r}: {unknown('client', name, names)}")
         try:
             found[name] = float(seconds)
         except ValueError:
@@ -329,13 +349,6 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    known = list(known)
-    close = get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known[:40])}"
-    return f"unknown {kind} {name!r}: {hint}"
-
-
 def _foreign(name: str, rules: list[str]) -> str:
-    have = ", ".join(rule for rule, _ in all_hyperparameters()[name])
+    have = ", ".join(rule for rule, _ in all_hyperparameters(rules)[name])
     return f"{name} is no hyperparameter of {', '.join(rules)}; it belongs to {have}"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,10 @@ from asyncfeded.data import partition
 from asyncfeded.data.columns import KINDS, read_column
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.glyphs import GLYPHS
+from asyncfeded.data.partition import Scheme
 from asyncfeded.data.roles import LETTERS
 from asyncfeded.report import plots
 
-Scheme = Literal["iid", "dirichlet", "shards", "column"]
 LONGEST_NAME = 30
 
 

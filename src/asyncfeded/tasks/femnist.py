@@ -43,7 +43,8 @@ def _of_writers(
 def _module(widths: Widths) -> "nn.Module":
     from asyncfeded.learning.models import cnn
 
-    return cnn(widths, femnist.CLASSES)
+    first, second = widths
+    return cnn((first, second), femnist.CLASSES)
 
 
 FEMNIST = RunnableTask(

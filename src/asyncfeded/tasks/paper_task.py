@@ -26,7 +26,7 @@ The period of the decay and the tasks' batch sizes are not in the paper: these f
 published curves.
 """
 
-Widths = tuple[int, int]
+Widths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class DataChoice:
 class RunnableTask:
     """A learning task as a run uses it: how its data and its model are made, and its settings.
 
-    `paper_devices` names the paper's devices for it, where there are such; `paper_sizes` says how many
-    examples the paper's clients have, where these are not drawn. `choose_split` says how the test
-    data are parted, for a task that has several ways. Without a `loss`, it is cross-entropy.
+    `paper_devices` names the paper's devices for it, where there are such; `paper_sizes` says how
+    many examples the paper's clients have, where these are not drawn. `choose_split` says how the
+    test data are parted, for a task that has several ways. Without a `loss`, it is cross-entropy.
     """
 
     name: str
@@ -81,6 +81,8 @@ class RunnableTask:
     rule_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     loss: "Loss | None" = None
     metrics: "Mapping[str, Metric] | None" = None
+    own: bool = False
+    """Whether it is a user's: its model and data are made in ways that we do not know."""
 
     @property
     def title(self) -> str:

@@ -39,4 +39,5 @@ def synthetic_task(name: str, alpha: float, beta: float) -> RunnableTask:
 def _module(widths: Widths) -> "nn.Module":
     from asyncfeded.learning.models import mlp
 
-    return mlp(FEATURES, widths, CLASSES)
+    first, second = widths
+    return mlp(FEATURES, (first, second), CLASSES)
