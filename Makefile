@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist lo
 	--max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run paper test test-quick check format bench clean help
+.PHONY: run paper test test-quick check format bench docs dist clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
@@ -38,8 +38,14 @@ format: $(VENV)/.dev  ## rewrite the code in the project's format
 bench: $(VENV)/.package  ## the engine's cost, as ratios in one run
 	$(BIN)/python benchmarks/engine.py
 
-clean:  ## remove the virtual environments and the results of runs
-	rm -rf $(VENV) .peers runs
+docs: $(VENV)/.docs  ## the documentation as a site, in site/
+	$(BIN)/mkdocs build --strict --quiet
+
+dist: $(VENV)/.dev  ## a wheel and an sdist, in dist/
+	$(BIN)/python -m build --no-isolation
+
+clean:  ## remove the virtual environments, the results of runs and what was built
+	rm -rf $(VENV) .peers runs site dist
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/'
@@ -56,4 +62,8 @@ $(VENV)/.paper: $(VENV)/.package paper/pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.package $(VENV)/.paper
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.package
+	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
