@@ -1,11 +1,13 @@
-"""The toy rule in the contract's docstring, and what the server makes of a rule's state."""
+"""The examples in docstrings, and what the server makes of a rule's state."""
 
 import doctest
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from asyncfeded import Decision, Rule, Server, Step, Work, rules
+from asyncfeded.core import hyperparameters, server
 from asyncfeded.core import rule as contract
 from asyncfeded.core.errors import ClientStateError, RuleError, SettingError
 from asyncfeded.core.hyperparameters import hyperparameters_of
@@ -14,9 +16,10 @@ from asyncfeded.core.tree import check_tree
 from builders import answer, vector
 
 
-def test_the_toy_rule_of_the_contract_runs_as_printed() -> None:
-    outcome = doctest.testmod(contract)
-    assert outcome.attempted >= 7
+@pytest.mark.parametrize("module", [contract, server, hyperparameters])
+def test_the_example_of_a_docstring_runs_as_printed(module: ModuleType) -> None:
+    outcome = doctest.testmod(module)
+    assert outcome.attempted >= 6
     assert outcome.failed == 0
 
 

@@ -1,4 +1,4 @@
-"""What the server knows of the clients."""
+"""What the server knows about its clients."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from asyncfeded.core.validation import is_count
 class ClientRecord:
     """A client that takes part.
 
-    `work` is what it is to do in its next round, `task` what it does now (None while it waits
-    for a synchronous round to end). `last_taken` and `last_delta_norm` are the base and the norm
-    of its last update that was taken.
+    `work` is its work in the next round, `task` the task that it holds (None while it waits for a
+    synchronous round to end). `last_taken` and `last_delta_norm` are the base and the norm of its
+    last accepted update.
     """
 
     work: Work
@@ -26,10 +26,10 @@ class ClientRecord:
 
 
 class Federation:
-    """The clients of a federation: those that take part, that rest and that have left.
+    """The clients of a federation: those that take part, rest or have left.
 
-    One that rests was set aside for another, and still belongs to the federation. One that has left
-    does not; if it returns, it goes on with its K and its rounds.
+    A client that rests has given its place to another, and still belongs to the federation. A
+    client that has left does not; if it returns, it goes on with its K and its rounds.
     """
 
     def __init__(self, first_work: Work, population: int | None = None) -> None:
@@ -41,7 +41,7 @@ class Federation:
         self._resting: dict[str, ClientRecord] = {}
         self._left: dict[str, ClientRecord] = {}
         self.size = 0
-        """How many clients take part, rest or, of a known population, have not joined yet."""
+        """How many clients take part, rest or, if the population is known, have not joined yet."""
 
     def __contains__(self, client_id: object) -> bool:
         return client_id in self._taking_part
@@ -54,7 +54,7 @@ class Federation:
         return iter(self._taking_part.items())
 
     def find(self, client_id: object) -> ClientRecord | None:
-        """A client that takes part; None if nobody of this name does."""
+        """The client of this name; None if it does not take part."""
         return self._taking_part.get(client_id) if isinstance(client_id, str) else None
 
     def join(self, client_id: str) -> ClientRecord:
@@ -77,14 +77,14 @@ class Federation:
             raise ClientStateError(f"client {client_id!r} does not take part and cannot leave")
 
     def leave(self, client_id: str) -> ClientRecord:
-        """Let a client go that takes part or rests."""
+        """Let a client leave that takes part or rests."""
         here = self._taking_part if client_id in self._taking_part else self._resting
         client = self._left[client_id] = here.pop(client_id)
         self._count()
         return client
 
     def rest(self, client_id: str) -> ClientRecord:
-        """Set a client aside that takes part."""
+        """Let a client rest that takes part."""
         client = self._resting[client_id] = self._taking_part.pop(client_id)
         self._count()
         return client
@@ -95,7 +95,7 @@ class Federation:
 
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:
-    """Why an update does not answer the task that its client holds, if so."""
+    """Why an update does not answer its client's task; None if it does."""
     if not is_count(update.version) or not (update.round is None or is_count(update.round)):
         return Refusal.VERSION_NOT_HELD
     holds = client.task is not None and update.version == client.task.version

@@ -3,7 +3,7 @@
 The paper's server appends every version to a sequence and keeps it for ever. Only versions that
 some client still trains from are ever read again, so here a version is leased to a client with
 its task and dropped with the last lease: memory is bounded by the clients at work, not by the
-length of the run. Where even these do not fit, a sketch of each can stand for it.
+length of the run. If even these versions do not fit into memory, a sketch can stand for each.
 """
 
 import sys
@@ -30,15 +30,15 @@ SPARE_BUFFERS = 2
 SKETCH_BUCKETS = 65_536
 MOST_BUCKETS = 2**24
 NOTHING: Vector = read_only(np.empty(0, dtype=np.float32))
-"""In place of parameters that are not kept."""
+"""Stands for parameters that are not kept."""
 
 
 @dataclass(slots=True)
 class _Version:
-    """A version: its memory, the view of it that is given out, and how many use it.
+    """A version: its memory, the view that readers get, and the number of its leases.
 
-    Of a version that only a sketch is kept of, `buffer` is None, and `statistics` has what lies
-    behind its trained elements.
+    If only a sketch of the version is kept, `buffer` is None, and `statistics` has the elements
+    behind the trained ones.
     """
 
     buffer: Vector | None
@@ -52,9 +52,9 @@ class VersionHistory:
     """Versions by number, with leases.
 
     `keep="leased"` drops a version with its last lease and reuses its memory;
-    `keep="everything"` is the paper's sequence. With `keep="sketch"` only the current version is
-    there with all its parameters; of an older one that is leased, a sketch of `buckets` numbers is
-    kept, which tells its distance from the current one within a known error (see `core/sketch`).
+    `keep="everything"` is the paper's sequence. `keep="sketch"` keeps the current version whole,
+    and a sketch of `buckets` numbers for every older version that is leased: it tells the distance
+    from the current version within a known error (see `core/sketch`).
     """
 
     def __init__(self, keep: Keep = "leased", buckets: int = SKETCH_BUCKETS) -> None:
@@ -95,7 +95,7 @@ class VersionHistory:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every version that is stored has all its parameters."""
+        """Whether every stored version has all its parameters."""
         return self.keep != "sketch"
 
     def norm_and_distance(
@@ -112,12 +112,12 @@ class VersionHistory:
         return vectors.norm_and_distance(delta, left.view, right.view)
 
     def statistics(self, version: int, trained: int) -> Vector:
-        """What lies behind the trained elements of a version."""
+        """The elements of a version that lie behind the trained ones."""
         stored = self._versions[version]
         return stored.view[trained:] if stored.statistics is None else stored.statistics
 
     def empty_buffer(self, size: int) -> Vector:
-        """Memory for the next version: of a dropped version where there is one."""
+        """Memory for the next version; that of a dropped version if there is any."""
         return self._free.pop() if self._free else np.empty(size, dtype=np.float32)
 
     def return_buffer(self, buffer: Vector) -> None:
@@ -145,7 +145,7 @@ class VersionHistory:
         stored.leases += 1
 
     def release(self, version: int) -> None:
-        """Count one user less; the last one drops the version."""
+        """Count one user less; a version without users is dropped."""
         stored = self._versions.get(version)
         if stored is None or stored.leases < 1:
             raise VersionError(f"version {version} is not leased and cannot be released")
@@ -157,10 +157,10 @@ class VersionHistory:
             self._reclaim(stored)
 
     def _reclaim(self, stored: _Version) -> None:
-        """Take a version's memory for another, unless somebody still looks at it.
+        """Keep a version's memory for a later version, unless somebody still reads it.
 
-        What they see must not change under them. Without a reader, the view has two references
-        (the record's and the argument's) and the buffer one more, the view's.
+        What a reader sees must not change. Without a reader, the view has two references (the
+        record's and the argument's) and the buffer one more, the view's.
         """
         if stored.buffer is None:
             return

@@ -3,8 +3,8 @@
     @hyperparameters
     def fedasync(alpha: Annotated[float, Gt(0), Le(1), "α, the weight of a client model"] = 0.1):
 
-The type, the limits (of `annotated_types`) and the default stand there, and a text that becomes
-the help of the command line. The decorator checks the values and notes them in the rule's settings.
+The signature has the type, the limits (of `annotated_types`), the default, and a text that becomes
+the help on the command line. The decorator checks values and notes them in the rule's settings.
 """
 
 import inspect
@@ -52,12 +52,12 @@ class Hyperparameter:
 
     @property
     def help(self) -> str:
-        """What it means, with its limits."""
+        """The meaning, with the limits."""
         limits = _in_words(self.limits)
         return f"{self.meaning}; {limits}" if limits else self.meaning
 
     def checked(self, value: object) -> Any:
-        """Return the value as a plain one of Python's, or say what it must be."""
+        """Return the value as a plain Python value, or raise an error that says what it must be."""
         kinds = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else ()
         if value is None and type(None) in kinds:
             return None
@@ -88,7 +88,27 @@ class Hyperparameter:
 
 
 def hyperparameters(factory: Callable[Parameters, Made]) -> Callable[Parameters, Made]:
-    """Check what a rule's factory is given, and note it in the settings of the rule."""
+    """Check the arguments of a rule's factory, and note them in the rule's settings.
+
+    Every argument that is annotated with a text is a hyperparameter. The text becomes the help on
+    the command line, the limits of `annotated_types` are checked.
+
+    Examples:
+        >>> from typing import Annotated
+        >>> from annotated_types import Ge, Lt
+        >>> from asyncfeded import Decision, Rule, Step, Work, hyperparameters
+        >>> @hyperparameters
+        ... def scaled(scale: Annotated[float, Ge(0), Lt(1), "of every update"] = 0.5):
+        ...     def on_update(state, arrival):
+        ...         return Decision(None, arrival.work, Step(scale, arrival.delta))
+        ...
+        ...     return Rule("scaled", Work(epochs=1), lambda parameters: None, on_update)
+        >>> scaled(0.25).settings
+        {'scale': 0.25}
+        >>> scaled(2)
+        Traceback (most recent call last):
+        asyncfeded.core.errors.SettingError: scale must be at least 0 and below 1; given 2
+    """
     signature = inspect.signature(factory)
     known = hyperparameters_of(factory)
 
@@ -119,7 +139,7 @@ def hyperparameters_of(factory: Callable[..., AnyRule]) -> Mapping[str, Hyperpar
 
 
 def _number(kind: object, value: object) -> int | float | None:
-    """A number of this kind as Python's own; None if it is not one, not finite or too large."""
+    """The value as a Python number; None if it is of another kind, not finite or too large."""
     if isinstance(value, bool):
         return None
     if kind is int:

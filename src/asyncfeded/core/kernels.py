@@ -1,15 +1,15 @@
 """The server's loops over parameters, compiled.
 
 Each is one pass over memory, without the interpreter's lock, so that threads can share a long
-vector and train beside it. A sum is taken by blocks of fixed
-size, in a block by lanes (element i goes to lane i mod LANES) and then over the lanes in order, all
-in float64. Nothing is left to the compiler to reorder, so a sum has the same bits on every machine
-and for any number of threads; and as lanes do not wait for each other, they fill a processor's
-vectors. Parts are sliced before they are indexed: an index counted from 0 needs no check for being
-negative, which would keep a loop from being vectorised.
+vector and train beside it. A sum is taken by blocks of fixed size, within a block by lanes (element
+i goes to lane i mod LANES), and then over the lanes in order, all in float64. The compiler may
+reorder nothing, so a sum has the same bits on every machine and for any number of threads. Lanes do
+not wait for each other, so they fill a processor's vectors. Parts are sliced before they are
+indexed: an index that counts from 0 needs no check for being negative, which would keep a loop from
+being vectorised.
 
-The compiled code is kept on disk beside the source or in the user's cache folder. If neither can be
-written or read, each process compiles it again.
+The compiled code is kept on disk, beside the source or in the user's cache folder. If neither can
+be read or written, each process compiles it again.
 """
 
 from collections.abc import Callable
@@ -35,10 +35,10 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk. Whatever is wrong with the disk, the code is made without it."""
+    """Compiled code on disk; if the disk fails, the code is compiled without it."""
 
     def load_overload(self, *given: object) -> object:
-        """What is kept, or None if there is nothing, or it cannot be read."""
+        """The code on disk; None if there is none or it cannot be read."""
         with suppress(Exception):  # a damaged file raises errors of many kinds
             kept: object = super().load_overload(*given)  # type: ignore[no-untyped-call]
             return kept
@@ -53,7 +53,7 @@ class _Cache(FunctionCache):
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called; it releases the interpreter's lock."""
     dispatcher: Any = numba.njit(nogil=True)(function)
-    with suppress(RuntimeError):  # no folder for compiled code is to be found
+    with suppress(RuntimeError):  # there is no folder for compiled code
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
     return cast(Function, dispatcher)
 
@@ -146,7 +146,7 @@ def squares_and_apart(vector: Vector, left: Vector, right: Vector) -> tuple[floa
 def block_step(
     start: Vector, scale: float, direction: Vector, out: Vector, first: int, last: int
 ) -> bool:
-    """Out ← start + scale · direction in float32 for these blocks; whether all of it is finite."""
+    """Out ← start + scale · direction in float32 for these blocks; returns whether it is finite."""
     factor = np.float32(scale)
     part = slice(first * BLOCK, min(last * BLOCK, out.size))
     starts, directions, outs = start[part], direction[part], out[part]
@@ -160,5 +160,5 @@ def block_step(
 
 @compiled
 def step(start: Vector, scale: float, direction: Vector, out: Vector) -> bool:
-    """Out ← start + scale · direction in float32; whether all of it is finite."""
+    """Out ← start + scale · direction in float32; returns whether all of it is finite."""
     return block_step(start, scale, direction, out, 0, number_of_blocks(out.size))

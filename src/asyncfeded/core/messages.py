@@ -1,7 +1,7 @@
 """What the server and its clients say to each other. Every message is frozen.
 
-What the server makes for every update is a named tuple: a frozen dataclass takes five times as long
-to make, and a small model is folded in as fast as its messages are made.
+Messages that the server makes for every update are named tuples. A frozen dataclass takes five
+times as long to make: as long as the arithmetic of a small model.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ NO_FIGURES: Mapping[str, float] = MappingProxyType({})
 class TrainTask(NamedTuple):
     """Train from these parameters for this many local epochs.
 
-    `parameters` is read-only. `round` counts the tasks of this client from 0; sending it back
-    with the update lets the server tell a duplicate from a new update beyond doubt. Without it,
-    an update from the version of the last one, with the same norm to the bit, is a duplicate.
+    `parameters` is read-only. `round` counts the tasks of this client from 0. A client sends it
+    back with its update, so that the server recognises a duplicate for certain. Without it, an
+    update is a duplicate if its version and norm are those of the last update, to the bit.
     """
 
     client_id: str
@@ -35,8 +35,8 @@ class TrainTask(NamedTuple):
 class ClientUpdate:
     """What a client learned: its model after training minus the version it started from.
 
-    `steps` is the number of mini-batches that the client trained on, and `figures` holds whatever
-    else it measured, by name: `loss` is its mean training loss. Both may be left out.
+    `steps` is the number of mini-batches that the client trained on. `figures` holds its other
+    measurements by name: `loss` is its mean training loss. Both are optional.
     """
 
     client_id: str
@@ -54,16 +54,16 @@ Train = Callable[[TrainTask], ClientUpdate]
 
 
 class Refusal(StrEnum):
-    """Why an update was not taken."""
+    """Why the server refused an update."""
 
     UNKNOWN_CLIENT = "unknown_client"
     """No client of that name takes part."""
     DUPLICATE = "duplicate"
-    """That task has been answered already."""
+    """The client has answered this task already."""
     VERSION_NOT_HELD = "version_not_held"
-    """The client does not hold that version: it was not given it, or has given it back."""
+    """The client does not hold this version: it never got it, or has given it back."""
     WRONG_TYPE = "wrong_type"
-    """The delta is not a 1-D float32 array, a count not a whole number, or a figure no number."""
+    """The delta is no 1-D float32 array, a count no whole number, or a figure no number."""
     WRONG_LENGTH = "wrong_length"
     """The delta has more or fewer elements than the model."""
     OUT_OF_RANGE = "out_of_range"
@@ -79,7 +79,7 @@ class Refusal(StrEnum):
 
 
 PROTOCOL_FAULTS = (Refusal.DUPLICATE, Refusal.VERSION_NOT_HELD)
-"""Refusals after which a client has the task that it had."""
+"""After these refusals a client keeps the task that it has."""
 
 
 class Receipt(NamedTuple):
@@ -87,8 +87,8 @@ class Receipt(NamedTuple):
 
     `accepted` says whether the rule took the update, `version` is the server's version after it.
     `next_task` is what the client does next; it is None while the client waits for a
-    synchronous round to end, and for an unknown client. `other_tasks` are for the clients whose
-    wait has ended with this update. `figures` is what the rule found worth recording.
+    synchronous round to end, and for an unknown client. `other_tasks` are for the clients that
+    waited for this update. `figures` holds the numbers that the rule records, by name.
     """
 
     client_id: str
@@ -103,16 +103,16 @@ class Receipt(NamedTuple):
 
     @property
     def staleness(self) -> float | None:
-        """γ of Eq. 6, where the rule measures it."""
+        """γ of Eq. 6; None if the rule does not measure it."""
         return self.figures.get("staleness")
 
     @property
     def learning_rate(self) -> float | None:
-        """The server's learning rate for this update, where the rule has one."""
+        """The server's learning rate for this update; None if the rule has none."""
         return self.figures.get("learning_rate")
 
     @property
     def tasks(self) -> tuple[TrainTask, ...]:
-        """Every task that this update has set free, the client's own first."""
+        """All tasks to send now, the client's own first."""
         own = () if self.next_task is None else (self.next_task,)
         return own + self.other_tasks

@@ -1,4 +1,4 @@
-"""A mapping that is a value: setting a key makes a new mapping and leaves the old one as it was.
+"""A mapping that is a value: setting a key makes a new mapping and leaves the old as it was.
 
 A rule that keeps a vector per client would copy a dict of all clients for every update. Here the
 newest mapping owns one dict, and each older mapping holds the one entry in which it differs from
@@ -16,7 +16,7 @@ _ABSENT: Final[Any] = object()
 
 
 class PersistentMap(Mapping[str, Value]):
-    """A mapping from texts that is never changed; keys come in alphabetical order."""
+    """A mapping from texts that never changes; keys come in alphabetical order."""
 
     __slots__ = ("_entries", "_key", "_newer", "_old_value")
 
@@ -31,7 +31,7 @@ class PersistentMap(Mapping[str, Value]):
         return self._with(key, value)
 
     def without(self, key: str) -> "PersistentMap[Value]":
-        """Return the mapping without this entry, which need not be there."""
+        """Return the mapping without this entry, whether or not it is there."""
         return self._with(key, _ABSENT)
 
     def __getitem__(self, key: str) -> Value:
@@ -71,7 +71,7 @@ class PersistentMap(Mapping[str, Value]):
         return self._entries
 
     def _give_way_to(self, owner: "PersistentMap[Value]", key: str, value: Any) -> None:
-        """Change the entry in the dict that `owner` has now; keep what it was here."""
+        """Change the entry in the dict that `owner` has now, and keep its old value here."""
         entries = owner._entries
         assert entries is not None
         self._key, self._old_value = key, entries.get(key, _ABSENT)

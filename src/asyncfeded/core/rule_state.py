@@ -10,10 +10,10 @@ from asyncfeded.core.vectors import Vector, read_only
 class RuleState:
     """The newest state of a rule, and the one after the last step that was taken.
 
-    A step that is not finite is not taken. Whatever was kept since the last step may have spoiled
-    it, and would spoil every later step too, so it is dropped. If the next step fails as well, the
-    state after the last step is spoilt itself (a momentum too large to add, say): the rule begins
-    anew.
+    A step that is not finite is not taken. What the rule has kept since the last step may have
+    spoiled it and would spoil every later step, so it is dropped. If the next step fails too, the
+    state after the last step is itself spoiled (its momentum is too large to add, say), and the
+    rule begins anew.
     """
 
     def __init__(self, rule: AnyRule, parameters: Vector) -> None:

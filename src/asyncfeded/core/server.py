@@ -1,7 +1,7 @@
 """The server: a state machine without I/O, clock or randomness.
 
-The same calls give the same bits, so it can be tested by enumeration, replayed from a log, and
-is the same object in every transport. It is not safe to share between threads: one caller.
+The same calls give the same bits. So it can be tested by enumeration and replayed from a log, and
+every transport uses the same class. Threads must not share it: it has one caller.
 """
 
 import math
@@ -29,7 +29,7 @@ from asyncfeded.core.validation import (
 from asyncfeded.core.vectors import Vector, all_finite, read_only
 
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-"""Calls a function without NumPy's warnings of what is not finite: the server refuses it."""
+"""Silences NumPy's warnings of values that are not finite: the server refuses these itself."""
 
 
 class _Outcome(NamedTuple):
@@ -44,15 +44,24 @@ class _Outcome(NamedTuple):
 class Server:
     """Holds the model and folds in updates as its rule decides.
 
-    >>> server = Server(np.zeros(2, np.float32), rule=rules.asyncfeded())
-    >>> task = server.join("client-7")
-    >>> receipt = server.receive(ClientUpdate("client-7", task.version, delta, 120, task.epochs))
-
     `trained` is the number of leading elements that an optimizer trains (default: all). The
     rest are statistics: rules do not see them, and a step moves them towards the clients' own
-    values and not past them. The last `exact` of them are not averaged but taken from the client
-    that reported last: whole numbers from 0 to 65,535, the parts of integers. `population` is the
-    number of clients in the federation, if more belong to it than those that have joined.
+    values and not past them. The last `exact` of them are taken from the client that reported last
+    instead of averaged: whole numbers from 0 to 65,535, the parts of integers. `population` is the
+    number of clients in the federation, if it has more than those that have joined.
+
+    Examples:
+        >>> import numpy as np
+        >>> from asyncfeded import ClientUpdate, Server, rules
+        >>> server = Server(np.zeros(2, np.float32), rule=rules.asyncfeded(lam=5.0, eps=5.0))
+        >>> task = server.join("client-7")
+        >>> delta = np.array([3, 4], np.float32)  # what the client has learned
+        >>> update = ClientUpdate("client-7", task.version, delta, 120, task.epochs)
+        >>> receipt = server.receive(update)
+        >>> receipt.staleness, receipt.learning_rate  # a fresh update: η = λ / ε
+        (0.0, 1.0)
+        >>> server.version, server.parameters.tolist()
+        (2, [3.0, 4.0])
     """
 
     def __init__(
@@ -120,7 +129,7 @@ class Server:
         return len(self._history)
 
     def join(self, client_id: str) -> TrainTask:
-        """Let a client take part, from the current version on; one that returns keeps its K."""
+        """Let a client take part, from the current version on; if it returns, it keeps its K."""
         return self._next_task(client_id, self._clients.join(client_id))
 
     @property
@@ -129,16 +138,16 @@ class Server:
         return self._state.now
 
     def leave(self, client_id: str) -> tuple[TrainTask, ...]:
-        """Let a client go; returns the tasks of those who waited only for it."""
+        """Let a client leave; returns the tasks of the clients that waited only for it."""
         self._clients.check_leave(client_id)
         self._state.client_left(client_id)
         return self._let_go(self._clients.leave(client_id))
 
     def lose_round(self, client_id: str, round_number: int, reason: str) -> tuple[TrainTask, ...]:
-        """Note that a client's update will not come; it goes on from now with the same K.
+        """Note that a client's update will not come; the client goes on with the same K.
 
-        Returns its next task or, under a synchronous rule, the tasks of the next round if nobody
-        else is waited for: the step is made of what the others have reported.
+        Returns its next task. Under a synchronous rule, the reports of the others make the step:
+        returns the tasks of the next round if the round waited only for this client.
         """
         client = self._check_holds(client_id, round_number, "be lost")
         self.lost[reason] += 1
@@ -148,7 +157,7 @@ class Server:
         return self._let_go(client)
 
     def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
-        """Take back a task that was not sent: its client rests as if it had not been given."""
+        """Take back a task that was not sent: its client rests as if it had never got the task."""
         client = self._check_holds(task.client_id, task.round, "be taken back")
         client.next_round -= 1
         return self._let_go(self._clients.rest(task.client_id))
@@ -173,8 +182,8 @@ class Server:
     def receive(self, update: ClientUpdate, held_seconds: float | None = None) -> Receipt:
         """Fold in an update, or say why not; a refused update changes nothing but a counter.
 
-        `held_seconds` is the time since the client was sent its task, where the caller measures
-        time: the server reads no clock.
+        `held_seconds` is the time since the client's task was sent, if the caller measures time:
+        the server reads no clock.
         """
         if self.rule.needs_seconds and held_seconds is None:
             raise ClientStateError(
@@ -206,11 +215,11 @@ class Server:
         return self._wait_for_round_end(update, outcome)
 
     def _task_in_hand(self, client: ClientRecord) -> TrainTask | None:
-        """What a client is at; None if it waits, or if its version is kept as a sketch alone."""
+        """The task that a client holds; None if it waits, or if only a sketch is kept."""
         return client.task if self._history.is_exact else None
 
     def _repeats(self, client: ClientRecord, update: ClientUpdate) -> bool:
-        """Whether an update without a round is the client's last one from this version again."""
+        """Whether an update without a round repeats the client's last update from this version."""
         if update.round is not None or update.version != client.last_taken:
             return False
         return vectors.norm(update.delta[: self._trained]) == client.last_delta_norm
@@ -261,7 +270,7 @@ class Server:
         return _Outcome(None, lag, delta_norm, decision.figures)
 
     def _client_statistics(self, update: ClientUpdate) -> Vector:
-        """A client's own values of the elements that are not trained."""
+        """The client's own values of the elements that are not trained."""
         base = self._history.statistics(update.version, self._trained)
         return quietly(np.add)(base, update.delta[self._trained :])
 
@@ -344,9 +353,9 @@ class Server:
         return step_taken, tuple(tasks)
 
     def _drop_what_was_kept(self) -> None:
-        """Go back to the last step after one that is not finite.
+        """Go back to the state after the last step, because a step was not finite.
 
-        What was dropped may be sent again, also by clients that do not name their round.
+        Clients may send again what was dropped, also those that do not name their round.
         """
         self._state.step_failed(self.parameters[: self._trained])
         if self._statistics is not None:

@@ -1,4 +1,4 @@
-"""Count sketches: a long vector as a short one from which distances can still be told.
+"""Count sketches: short vectors that still tell the distances of the long ones.
 
 Moses Charikar, Kevin Chen, Martin Farach-Colton: Finding Frequent Items in Data Streams, 2002.
 

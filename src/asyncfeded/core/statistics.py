@@ -5,7 +5,7 @@ that the clients of a step have, with the weights w_i that the rule gave their u
 
     s ← s + Σ w_i · (v_i − s) / max(1, Σ w_i)
 
-This is a mean of s and the v_i whatever the weights are, so a statistic never leaves the range of
+Whatever the weights are, this is a mean of s and the v_i. So a statistic never leaves the range of
 the values that clients reported: no rule can make a variance negative. A client reports x_base + Δ,
 added up in float32. An update that a rule keeps for later counts when the rule takes its next step.
 
@@ -38,7 +38,7 @@ class Statistics:
             self._latest = values
 
     def moved(self, current: Vector) -> Vector:
-        """The statistics after a step; what was reported is used up."""
+        """The statistics after a step, which uses up the reports."""
         moved = current.copy()
         if self._weighted_sum is not None and self._latest is not None:
             total = max(1.0, self._weight)

@@ -17,7 +17,7 @@ MOST_FIGURES = 64
 
 
 def check_initial(initial: object) -> None:
-    """Refuse what a model cannot start from."""
+    """Refuse an initial model that is not a finite 1-D float32 array."""
     if not isinstance(initial, np.ndarray) or initial.dtype != FLOAT32 or initial.ndim != 1:
         raise SettingError(
             "initial must be a 1-D float32 array; given "
@@ -30,7 +30,7 @@ def check_initial(initial: object) -> None:
 
 
 def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
-    """Why an update does not fit a model of `size` elements, if so."""
+    """Why an update does not fit a model of `size` elements; None if it does."""
     delta = update.delta
     # No subclass: a masked array, say, would spread to all that is computed from it.
     if type(delta) is not np.ndarray or delta.dtype != FLOAT32 or delta.ndim != 1:
@@ -58,7 +58,7 @@ def _are_figures(figures: object) -> bool:
 
 
 def fits_a_float(value: object) -> bool:
-    """Whether a value is a number that a float can hold, infinite or NaN perhaps."""
+    """Whether a float can hold this value; infinity and NaN count."""
     try:
         return isinstance(value, Real) and isinstance(float(value), float)
     except (OverflowError, ValueError, TypeError):
@@ -72,7 +72,7 @@ def are_limbs(elements: Vector) -> bool:
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number of Python's or NumPy's."""
+    """Whether a value is a whole number, of Python or NumPy."""
     return type(value) is int or (
         isinstance(value, int | np.integer) and not isinstance(value, bool)
     )

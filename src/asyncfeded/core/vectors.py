@@ -45,7 +45,7 @@ def norm_and_distance(
 ) -> tuple[float, float]:
     """‖delta‖ and ‖current − base‖ in one pass; the differences are float32.
 
-    Of the other two, as many elements count as `delta` has.
+    Only the first elements of the other two count, as many as `delta` has.
     """
     assert min(current.size, base.size) >= delta.size
     delta = np.ascontiguousarray(delta)
@@ -70,7 +70,7 @@ def norm_and_distance(
 def add_scaled(
     start: Vector, scale: float, direction: Vector, out: Vector, threads: int | None = None
 ) -> bool:
-    """Out ← start + scale · direction in float32; whether no element of it is NaN or infinite."""
+    """Out ← start + scale · direction in float32; returns whether all of it is finite."""
     assert start.size == direction.size == out.size
     direction = np.ascontiguousarray(direction, dtype=FLOAT32)
     if _is_short(out, threads):
@@ -104,7 +104,7 @@ def _is_short(vector: Vector, threads: int | None) -> bool:
 def _share_out(
     work: Callable[[int, int], Outcome], blocks: int, threads: int | None
 ) -> list[Outcome]:
-    """Call `work` on threads, each with its first block and the one after its last."""
+    """Call `work(first, last)` on threads, each for the blocks from `first` to before `last`."""
     threads = threads or kernels.THREADS
     borders = [blocks * part // threads for part in range(threads + 1)]
     # Threads of this call alone: those of a lasting pool would not survive a fork.
