@@ -1,4 +1,4 @@
-"""Aggregation rules, one paper per file. The contract stands in `asyncfeded.core.rule`."""
+"""Aggregation rules, one paper per file. Their contract stands in `asyncfeded.core.rule`."""
 
 from collections.abc import Callable, Mapping
 

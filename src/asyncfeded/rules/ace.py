@@ -7,8 +7,8 @@ Federated Learning, 2025, arXiv:2511.19066. On every arrival:
     u_i ← Δ_i,      x ← x + η · (1/|A|) · Σ_{j ∈ A} u_j
 
 ACE: A is all clients that have been heard, so that early steps are as long as later ones. ACED:
-A is those of them whose update is at most τ_algo versions old, counted from the version that it
-was trained from. A client that leaves takes its update with it.
+A is only those whose update is at most τ_algo versions old, counted from the version that it was
+trained from. A client that leaves takes its update with it.
 """
 
 from typing import Annotated, TypedDict
@@ -33,8 +33,8 @@ ServerRate = Annotated[float, Gt(0), "η, the server's learning rate"]
 class Updates(TypedDict):
     """The updates u_j of the active clients, and the version that each was trained from.
 
-    Versions are counted by the rule's own steps. `clients_of` has the clients by version; those of
-    versions before `oldest` have expired.
+    The rule counts versions by its own steps. `clients_of` has the clients by version; the updates
+    from versions before `oldest` have expired.
     """
 
     updates: ClientVectors
@@ -54,7 +54,7 @@ def ace(server_lr: ServerRate = 0.3, initial_epochs: InitialEpochs = 10) -> Rule
 def aced(
     server_lr: ServerRate = 0.3,
     max_age: Annotated[
-        int | None, Ge(1), "τ_algo, how many versions old an update may be; none: one per client"
+        int | None, Ge(1), "τ_algo, the largest age in versions; none: the number of clients"
     ] = None,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[Updates]:

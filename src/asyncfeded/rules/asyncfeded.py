@@ -30,12 +30,12 @@ def asyncfeded(
         Literal["floor", "carry"], "floor is Eq. 8 as printed; carry keeps K's fraction"
     ] = "floor",
     max_epochs: Annotated[int | None, "an upper bound on K; none by default"] = None,
-    power: Annotated[float, Gt(0), Le(3), "of the ratio in Eq. 6; 1 is as printed"] = 1.0,
+    power: Annotated[float, Gt(0), Le(3), "exponent of the ratio in Eq. 6; 1 as printed"] = 1.0,
 ) -> Rule[None]:
-    """Fold in every update at once, the less the staler it is; steer each client's K.
+    """Fold in every update at once, with less weight the staler it is; steer each client's K.
 
-    With `rounding="carry"` K is a real number that accumulates (γ̄ − γ)·κ, of which clients run the
-    floor; as printed, Eq. 8 never raises K while γ̄ · κ < 1. `power=2` compares squared distances.
+    With `rounding="carry"` K is a real number that adds up (γ̄ − γ)·κ, and clients run its floor.
+    As printed, Eq. 8 never raises K while γ̄ · κ < 1. `power=2` compares squared distances.
     """
     require(
         max_epochs is None or max_epochs >= initial_epochs,

@@ -1,9 +1,9 @@
 """One vector per client, and their sum, at the cost of one vector per change.
 
-The sum is kept up to date by adding what comes and subtracting what goes, in float64. A vector that
-is much larger than the others would leave its rounding error behind when it goes. So after as many
-changes as there are clients the sum is added up anew, client by client in alphabetical order: over
-these changes, that costs one vector each.
+The sum is in float64. A change adds the new vector and subtracts the old one. A vector that is much
+larger than the others would leave its rounding error behind when it goes. So after as many changes
+as there are clients the sum is added up anew, in alphabetical order of the clients: spread over the
+changes, that costs one vector for each.
 """
 
 from typing import TypedDict
@@ -31,7 +31,7 @@ def no_vectors(size: int) -> ClientVectors:
 
 
 def with_vector(kept: ClientVectors, client_id: str, vector: Vector) -> ClientVectors:
-    """Put a copy of this vector in the place of the client's last one."""
+    """Replace a client's vector by a copy of this one."""
     total = kept["sum"] + vector
     if client_id in kept["vectors"]:
         total -= kept["vectors"][client_id]

@@ -24,7 +24,7 @@ def delay_adaptive(
     server_lr: Annotated[float, Gt(0), "η, the server's learning rate"] = 0.3,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[None]:
-    """Add every update at once, scaled down if it is later than the clients' number."""
+    """Add every update at once, scaled down if its lag exceeds the number of clients at work."""
     work = Work(initial_epochs)
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:

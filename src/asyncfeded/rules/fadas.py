@@ -63,7 +63,7 @@ def fadas_adaptive(
     max_lag: Annotated[int, Ge(1), "τ_c, the lag up to which the step does not shrink"] = 1,
     initial_epochs: InitialEpochs = 10,
 ) -> Rule[Moments]:
-    """Step by AMSGrad for every M updates, the less the later the latest of them is."""
+    """Step by AMSGrad for every M updates, with a smaller step if the largest lag is large."""
     return _amsgrad(
         "fadas-adaptive", buffer_size, server_lr, beta1, beta2, epsilon, max_lag, initial_epochs
     )

@@ -1,4 +1,4 @@
-"""FedAsync: a weighted mean of the model and the client's, by how late the client is.
+"""FedAsync: a mean of the server's model and the client's, weighted by the client's lag.
 
 Cong Xie, Sanmi Koyejo, Indranil Gupta: Asynchronous Federated Optimization, 2019,
 arXiv:1903.03934.
@@ -10,8 +10,8 @@ arXiv:1903.03934.
     polynomial    s = (t − τ + 1)^(−a)
 
 t − τ is the lag in versions. The appendix of the AsyncFedED paper words it as the time between
-download and receipt: `lag_in="seconds"` measures the hinge's so. α is never changed: it does not
-compound from update to update.
+download and receipt: `lag_in="seconds"` measures the hinge's lag in this way. α itself never
+changes: it does not compound from update to update.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ LagIn = Literal["versions", "seconds"]
 
 Alpha = Annotated[float, Gt(0), Le(1), "α, the weight of a fresh client model"]
 Slope = Annotated[float, Ge(0), "how steeply the weight falls with the lag"]
-Knee = Annotated[float, Ge(0), "the lag up to which hinge does not weigh down"]
+Knee = Annotated[float, Ge(0), "the lag up to which hinge keeps the whole weight"]
 
 
 def fedasync(
@@ -67,7 +67,7 @@ def hinge(
     initial_epochs: InitialEpochs = 10,
     lag_in: Annotated[LagIn, "how the hinge's lag is measured"] = "versions",
 ) -> Rule[None]:
-    """Give a client model its whole weight up to a lag of b, and quickly less beyond."""
+    """Give a client model its whole weight up to a lag of b, and quickly less beyond it."""
 
     def lag_weight(arrival: Arrival) -> float:
         lag: float = arrival.lag

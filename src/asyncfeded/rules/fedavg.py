@@ -41,7 +41,7 @@ def averaging(
 ) -> Rule[Round]:
     """Build a rule that hands FedAvg's mean to a server optimizer.
 
-    Clients train with this proximal term. Their statistics are averaged and taken over whole.
+    Clients train with this proximal term. The mean of their statistics replaces the server's.
     """
     optimizer = plain() if optimizer is None else optimizer
     work = Work(initial_epochs, proximal_mu)

@@ -21,7 +21,7 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.rules.server_optimizer import ServerOptimizer, plain
 
 BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
-StalenessExponent = Annotated[float, Ge(0), "p of the lag's weight; 0 for none"]
+StalenessExponent = Annotated[float, Ge(0), "p of the lag's weight; 0 weighs all lags alike"]
 
 
 class Buffer(TypedDict):

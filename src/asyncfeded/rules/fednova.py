@@ -10,7 +10,7 @@ plain SGD and, for SGD with momentum ρ that starts from zero in each round,
 
     a_i = (τ_i − ρ · (1 − ρ^τ_i) / (1 − ρ)) / (1 − ρ)
 
-Clients report τ_i with their updates; where one does not, K stands for it.
+Clients report τ_i with their updates. If a client does not, K stands for its τ_i.
 """
 
 from typing import Annotated, TypedDict

@@ -42,10 +42,10 @@ class Moments(TypedDict):
 
 
 class ServerOptimizer(NamedTuple):
-    """`init` makes the first state; `step` makes the next state and a step of a mean update.
+    """`init` makes the first state; `step` turns a mean update into the next state and a step.
 
-    `takes_over` is the share of the mean update that one step of FedBuff takes over: the statistics
-    of its clients count as much. Where a step does not lie on the way to the mean, it is 1.
+    `takes_over` is the share of the mean update that one step of FedBuff takes over; its clients'
+    statistics get the same share. It is 1 for steps that do not lie on the way to the mean.
     """
 
     learning_rate: float
