@@ -1,4 +1,4 @@
-"""What an update must pass, beyond being well-formed, before a rule sees it."""
+"""Conditions that a well-formed update must meet before the rule sees it."""
 
 from asyncfeded.guards.staleness import bounded_staleness
 

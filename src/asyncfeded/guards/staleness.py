@@ -8,8 +8,8 @@ from asyncfeded.core.rule import Arrival, Guard
 
 
 def bounded_staleness(limit: float) -> Guard:
-    """Let an arrival pass if γ = ‖x_t − x_base‖ / ‖Δ‖ ≤ Γ, with Γ = `limit`."""
-    require(math.isfinite(limit) and limit > 0, "max_staleness", "a finite number above 0", limit)
+    """Refuse every update whose staleness γ = ‖x_t − x_base‖ / ‖Δ‖ is above Γ, the `limit`."""
+    require(math.isfinite(limit) and limit > 0, "limit", "a finite number above 0", limit)
 
     def guard(arrival: Arrival) -> Refusal | None:
         staleness = arrival.distance / arrival.delta_norm
