@@ -21,7 +21,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def write_arrays(path: Path, arrays: Arrays, names: list[str], source: str) -> None:
-    """Write arrays, the names of what they hold, and a text that says what they were made from."""
+    """Write arrays, the names of their owners, and a text that says what they were made from."""
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
     content = save(contiguous, {"source": source, "names": json.dumps(names)})
     try:
@@ -44,9 +44,9 @@ def _about(path: Path) -> dict[str, str]:
 def read_arrays(
     path: Path, dtypes: Mapping[str, str], source: str | None = None
 ) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """Read the arrays of these names and types, and the names of what they hold.
+    """Read the arrays of these names and types, and the names of their owners.
 
-    With a source, only if they were made from that.
+    With a `source`, refuse arrays that were made from another.
     """
     about = _about(path)
     if source is not None and about.get("source") != source:

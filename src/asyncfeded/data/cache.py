@@ -1,8 +1,8 @@
-"""What was read once from many files, kept as compact arrays.
+"""Compact copies of data that is slow to read.
 
-A cached file lies in the user's cache folder, or the one that ASYNCFEDED_CACHE_DIR names, so that
-the data's own folder may be read-only. It is used only while the files it was made from have the
-same names, sizes and times.
+They lie in the user's cache folder, or in the folder that ASYNCFEDED_CACHE_DIR names, so that the
+data's own folder may be read-only. A copy is used only while the files that it was made from have
+the same names, sizes and times.
 """
 
 import os
@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 from asyncfeded.core.errors import FileError
 
 FORMAT = "1"
-"""Raised when what is cached, or how it is cleaned, changes."""
+"""Raise it when the contents of a copy, or the cleaning of the data, change."""
 
 
 class Cached(Protocol):
@@ -28,11 +28,11 @@ class Cached(Protocol):
 
     @classmethod
     def read(cls, path: Path, source: str | None = None) -> Self:
-        """Read everything; with a text, only if the file was made from that."""
+        """Read everything; with a text, refuse a file that was made from another."""
 
 
 def cache_folder() -> Path:
-    """Where compact copies are kept."""
+    """The folder of the compact copies."""
     given = os.environ.get("ASYNCFEDED_CACHE_DIR")
     return Path(given) if given else user_cache_path("asyncfeded")
 
@@ -41,7 +41,7 @@ Data = TypeVar("Data", bound=Cached)
 
 
 def cached(kind: type[Data], folder: Path, files: Sequence[Path], make: Callable[[], Data]) -> Data:
-    """The data made from these files: read from the cache, or made and put there.
+    """Read the data from the cache, or make them from these files and put them there.
 
     A folder that cannot be written costs time, not the run.
     """

@@ -22,13 +22,13 @@ UNREADABLE = (
     *(ValueError, TypeError, KeyError, SyntaxError, EOFError, RuntimeError, MemoryError),
     *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, csv.Error, TokenError),
 )
-"""What the readers of zip, NumPy and csv files raise."""
+"""The errors that the readers of zip, NumPy and csv files raise."""
 
 Column = npt.NDArray[Any]
 
 
 def read_column(path: Path, name: str, setting: str) -> Column:
-    """Read the column of this name; `setting` is what an error calls it."""
+    """Read the column of this name; errors call the name `setting`."""
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise FileError(f"{str(path)!r} must be an .npz file, or a .csv file with a header")
@@ -60,7 +60,7 @@ def _from_npz(path: Path, name: str, setting: str) -> Column:
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
             shape, _, dtype = read_header(file)
-        # The header is a promise: take no memory for more than the file has.
+        # The header may lie: take no more memory than the file has.
         if dtype.hasobject or prod(shape) * dtype.itemsize > entry.file_size:
             raise FileError(f"{str(path)!r}: the array {name!r} is damaged, or not plain numbers")
         with archive.open(entry) as file:

@@ -1,4 +1,4 @@
-"""What every data set looks like to the rest: arrays of examples and labels per client."""
+"""The common form of all data sets: arrays of examples and labels per client."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ Places = npt.NDArray[np.int64]
 class Examples:
     """Inputs and labels, one row each.
 
-    With `per_epoch`, a pass visits only so many of them, drawn anew each time and spread over all;
-    the length is how many a pass visits.
+    With `per_epoch`, a pass visits only this many of them, drawn anew each time and spread over
+    all; the length is then the number that a pass visits.
     """
 
     x: npt.NDArray[Any]
@@ -36,7 +36,7 @@ class Examples:
         return len(self.y) if self.per_epoch is None else self.per_epoch
 
     def take(self, indices: npt.NDArray[np.int64]) -> "Examples":
-        """Those at these places, in this order."""
+        """The examples at these places, in this order."""
         return Examples(self.x[indices], self.y[indices])
 
 
@@ -45,7 +45,7 @@ class FederatedData:
     """A data set in parts: the training and the test examples of every client.
 
     `sources` says whose data a client has, such as the name of a writer; generated data have none.
-    Data that are made on demand know the `sizes` of their training parts beforehand.
+    `sizes` has the sizes of the training parts; data that are made on demand must give them.
     """
 
     name: str
@@ -62,9 +62,9 @@ class FederatedData:
 
     @property
     def sha256(self) -> str:
-        """A digest that two runs share only if they were given the same examples.
+        """A digest that two runs share only if they have the same examples.
 
-        Of very many clients, the examples of the first thousand stand for all.
+        With more than a thousand clients, the examples of the first thousand stand for all.
         """
         digest = sha256()
         if len(self.train) > DIGESTED_CLIENTS:
@@ -87,14 +87,14 @@ def _add_examples(digest: "hashlib._Hash", part: Examples | None) -> None:
 
 
 def held_out(count: int, share: float = TEST_SHARE) -> int:
-    """How many of so many examples are for testing: a tenth, and at least one."""
+    """The number of examples for testing among `count`: a tenth, and at least one."""
     return max(1, round(share * count))
 
 
 def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: int) -> list[str]:
-    """Draw so many of those that have at least `minimum`; fewer are the first of more.
+    """Draw `count` names with at least `minimum`; a smaller draw is a prefix of a larger one.
 
-    `what` they are called is part of the draw's key.
+    `what` says what is drawn; it is part of the draw's key.
     """
     eligible = sorted(name for name, size in sizes.items() if size >= minimum)
     if len(eligible) < count:
@@ -109,9 +109,9 @@ def choose(what: str, sizes: Mapping[str, int], minimum: int, count: int, seed: 
 def nearest(
     what: str, sizes: Mapping[str, int], minimum: int, wanted: Sequence[int], seed: int
 ) -> list[str]:
-    """Choose a name for every wanted size, each once, so that the differences add up to least.
+    """Choose a different name for every wanted size, with the smallest sum of differences.
 
-    Only names with at least `minimum` are chosen; the seed decides between names of equal size.
+    All chosen names have at least `minimum`; the seed decides between names of equal size.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -122,9 +122,9 @@ def nearest(
 
 
 def tenths(sizes: Sequence[int]) -> list[int]:
-    """How many of each client's examples are for testing: a tenth of all, and at least one each.
+    """The number of each client's examples for testing: a tenth of all, and at least one each.
 
-    Each gets its tenth without the fraction. The largest fractions get what is then missing.
+    Every client gets its tenth, rounded down. The largest fractions get the rest.
     """
     counts = [size // 10 for size in sizes]
     missing = round(TEST_SHARE * sum(sizes)) - sum(counts)
@@ -135,6 +135,6 @@ def tenths(sizes: Sequence[int]) -> list[int]:
 
 
 def random_sides(count: int, tests: int, draw: np.random.Generator) -> tuple[Places, Places]:
-    """Part the places 0 to count − 1 at random: those to train on and those to test, in order."""
+    """Split the places 0 to count − 1 at random: places to train on and to test on, in order."""
     order = draw.permutation(count)
     return np.sort(order[tests:]), np.sort(order[:tests])

@@ -85,12 +85,12 @@ class Writers:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many images each writer has."""
+        """The number of images of each writer."""
         return dict(zip(self.names, np.diff(self.offsets).tolist(), strict=True))
 
     @property
     def with_both_sides(self) -> set[str]:
-        """The writers who have images both to train and to test."""
+        """The writers who have images on both sides of the split."""
         tests = np.add.reduceat(self.in_test, self.offsets[:-1], dtype=np.int64)
         both = (tests > 0) & (tests < np.diff(self.offsets))
         return {name for name, usable in zip(self.names, both, strict=True) if usable}
@@ -121,7 +121,7 @@ class Writers:
 
 
 def load_writers(folder: Path) -> Writers:
-    """Read what lies in a folder: LEAF's json, or what `asyncfeded data fetch` has left there."""
+    """Read a folder with LEAF's json, or with the file that `asyncfeded data fetch` wrote."""
     if (folder / FETCHED).is_file():
         return Writers.read(folder / FETCHED)
     files = [file for side in leaf_files(folder).values() for file in side]

@@ -1,8 +1,7 @@
 """Generated glyphs in the shape of FEMNIST, for a first try without any data.
 
-Every writer has a hand of its own: a font of those that come with matplotlib, a slant, a stroke, a
-size, an offset, and how far it strays from glyph to glyph. Results on these are results on a
-stand-in, never on FEMNIST.
+Every writer has a hand: one of matplotlib's fonts, a slant, a stroke, a size, an offset, and a
+variation from glyph to glyph. Results on these are results on a stand-in, never on FEMNIST.
 """
 
 import string
@@ -45,9 +44,9 @@ class Hand:
 
 
 def femnist_standin(clients: int, seed: int, sizes: Sequence[int] | None = None) -> Writers:
-    """Draw writers for so many clients; a smaller draw is a prefix of a larger one.
+    """Draw a writer for each client; a smaller draw is a prefix of a larger one.
 
-    `sizes` says how many images each has, in place of 120 to 199.
+    `sizes` has the number of images of each writer, in place of 120 to 199.
     """
     counts = [None] * clients if sizes is None else sizes
     return Writers.gather(

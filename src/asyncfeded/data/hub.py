@@ -1,7 +1,7 @@
 """Data sets from the Hugging Face hub, where Flower Labs keep copies of LEAF's.
 
-Their library, `datasets`, downloads, shows its progress and checks what it got; it is an optional
-part of this package (the extra "hub"). What is fetched is kept in one compact file.
+The hub's library, `datasets`, downloads them, shows the progress and checks the files. It is an
+optional part of this package (the extra "hub"). The result is one compact file.
 """
 
 import os
@@ -28,12 +28,12 @@ COLUMNS = {
 BATCH = 1000
 
 Progress = Callable[[int, int], None]
-"""Told how many rows are read, and of how many."""
+"""Called with the number of rows read so far, and of all rows."""
 Row = Mapping[str, Any]
 
 
 def fetch(name: str, folder: Path, progress: Progress, source: str | None = None) -> Path:
-    """Download a data set into a folder of its own and return the file it is in.
+    """Download a data set into a folder of its own, and return its file.
 
     `source` is another repository, or a local folder, with the same columns.
     """
@@ -62,7 +62,7 @@ def _same(written: Writers | Roles, read: Writers | Roles) -> bool:
 
 
 def _check_writable(folder: Path) -> None:
-    """Find out before a long download that its result could not be kept."""
+    """Refuse, before a long download, a folder that cannot be written."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise FileError(f"{str(folder)!r} cannot be written: choose another --data-dir")
@@ -79,7 +79,7 @@ def _open(name: str, source: str, folder: Path) -> tuple[Iterable[Row], int]:
         ) from None
     try:
         found = datasets.load_dataset(source, split="train")
-    except Exception as error:  # the library lets through what a dozen others raise
+    except Exception as error:  # the library passes on errors of a dozen other libraries
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise FileError(
             f"{name} cannot be fetched from {source} ({reason}): without network, put LEAF's json "

@@ -16,7 +16,7 @@ from asyncfeded.core.errors import FileError
 
 SIDES = ("train", "test")
 MAX_SHARD_BYTES = 4 << 30
-"""A shard is read at once."""
+"""The largest shard, because a shard is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def is_leaf(folder: Path) -> bool:
 
 
 def leaf_files(folder: Path) -> dict[str, list[Path]]:
-    """The shards of either side, none missing."""
+    """The shards of both sides; a missing shard is an error."""
     files = {side: sorted((folder / side).glob("*.json")) for side in SIDES}
     for side, found in files.items():
         if not found:
@@ -60,7 +60,7 @@ def leaf_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def read_leaf(folder: Path) -> Iterator[LeafUser]:
-    """Read users shard by shard, those of train/ first; every user once per side."""
+    """Read users shard by shard, train/ first; every user comes once per side."""
     for side, files in leaf_files(folder).items():
         seen: dict[str, Path] = {}
         for file in files:
@@ -72,7 +72,7 @@ def read_leaf(folder: Path) -> Iterator[LeafUser]:
 
 
 def _check_numbering(folder: Path, files: list[Path]) -> None:
-    """LEAF counts its shards from 0: a number that is left out is a shard that is missing."""
+    """Refuse a gap in the numbers of the shards, which LEAF counts from 0: a shard is missing."""
     numbers = {int(m[1]): path for path in files if (m := re.match(r"all_data_(\d+)_", path.name))}
     for number in range(max(numbers, default=-1)):
         if number not in numbers:
@@ -110,7 +110,7 @@ def _read_shard(file: Path, side: str) -> Iterator[LeafUser]:
 
 
 def check_name(file: Path, name: object) -> None:
-    """Refuse a name that is no text, or that cannot be written again."""
+    """Refuse a name that is no text, or that cannot be written to a file."""
     try:
         if isinstance(name, str) and name.encode():
             return

@@ -1,7 +1,7 @@
 """Ways to deal an ordinary labelled data set out to clients.
 
-Every function takes one label per example and gives, per client, the places of its examples in
-rising order. Each example goes to exactly one client, and no client is left without any.
+Every function takes a label per example. It returns the places of every client's examples, in
+rising order. Each example goes to exactly one client, and every client gets some.
 
     parts = partition.dirichlet(labels, clients=10, alpha=0.3, seed=0)
     datasets = {client: (x[places], y[places]) for client, places in parts.items()}
@@ -25,8 +25,8 @@ Partition = dict[str, Places]
 
 ATTEMPTS = 1000
 MIN_EXAMPLES = 10
-"""The examples that a client of `dirichlet` has at least. One of a single example would be done
-with its rounds at once, and send most of all updates."""
+"""The fewest examples of a client of `dirichlet`. A client with a single example would finish its
+rounds at once, and send most of all updates."""
 
 
 def iid(labels: npt.ArrayLike, clients: int, seed: int = 0) -> Partition:
@@ -45,9 +45,9 @@ def dirichlet(
 ) -> Partition:
     """Deal every class out in shares drawn from Dirichlet(α), after Hsu et al., arXiv:1909.06335.
 
-    A small α gives every client few classes, a large one the same mixture to all. Shares are drawn
-    again until every client has `min_examples`: 10 unless given, or half of an equal share where
-    that is less.
+    A small α gives every client few classes, a large α gives all clients the same mixture. Shares
+    are drawn again until every client has `min_examples`. The default is 10, or half of an equal
+    share where that is less.
     """
     found = _labels(labels, clients)
     require(np.isfinite(alpha) and alpha > 0, "alpha", "a finite number above 0", alpha)
@@ -77,7 +77,7 @@ def shards(
 ) -> Partition:
     """Sort by label, cut into equal shards, deal them out, after McMahan et al., arXiv:1602.05629.
 
-    With two shards a client has about two classes.
+    A client with two shards has about two classes.
     """
     found = _labels(labels, clients)
     most = len(found) // clients
@@ -109,7 +109,7 @@ def by_column(column: npt.ArrayLike) -> Partition:
 
 
 def class_counts(labels: npt.ArrayLike, parts: Mapping[str, Places], num_classes: int) -> Any:
-    """How many examples of each class each client has, as (clients, classes)."""
+    """The number of examples of each class and client, as (clients, classes)."""
     found = np.asarray(labels, dtype=np.int64)
     return np.array([np.bincount(found[p], minlength=num_classes) for p in parts.values()])
 
@@ -121,7 +121,7 @@ def _labels(labels: npt.ArrayLike, clients: int) -> npt.NDArray[Any]:
 
 
 def _one_per_example(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Values that can be told apart and sorted: no NaN, no mixture of kinds."""
+    """Values that can be compared and sorted: no NaN, no mixture of kinds."""
     found = np.asarray(values)
     if found.ndim != 1:
         raise SettingError(f"{name} must be one per example; given the shape {found.shape}")
@@ -139,7 +139,7 @@ def _first_without_value(column: npt.ArrayLike) -> int | None:
     """The first row that has no value; None if all have one."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biu":
         return next(iter(np.flatnonzero(np.ma.getmaskarray(column)).tolist()), None)
-    # Row by row: NumPy would make a text of a NaN among texts.
+    # Row by row: NumPy would turn a NaN among texts into a text.
     rows: npt.NDArray[Any] = np.ma.filled(np.ma.asarray(column, dtype=object), None)
     return next((row for row, value in enumerate(rows.ravel()) if _is_missing(value)), None)
 

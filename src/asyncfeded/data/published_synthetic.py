@@ -5,9 +5,9 @@ github.com/litian96/FedProx. One stream of NumPy's legacy generator serves all u
 all sizes, all model means u_k, all B_k, all input means v_k, and then for each user its weights,
 its bias and its inputs. So every user's data depend on all sizes before it.
 
-The program draws inputs with `multivariate_normal`. Their covariance is diagonal, and so that is
-the mean plus standard normal numbers times the deviations. Both give the same bits; the second
-needs no decomposition of a matrix, whose signs another LAPACK might choose otherwise.
+The program draws inputs with `multivariate_normal`. Their covariance is diagonal, so this is the
+mean plus standard normal numbers times the deviations. Both give the same bits. The second needs no
+decomposition of a matrix, whose signs may differ between versions of LAPACK.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import numpy.typing as npt
 FEATURES = 60
 CLASSES = 10
 DEVIATIONS = np.sqrt(np.arange(1, FEATURES + 1) ** -1.2)
-"""Of the inputs: their variances are j^−1.2."""
+"""The standard deviations of the inputs: their variances are j^−1.2."""
 SIZE_FACTOR = 5
 """Sizes are five times those of the program, as in the evaluation of AsyncFedED."""
 CHUNK = 100_000
@@ -31,7 +31,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What decides the data of all users; `sizes` replace those that are drawn."""
+    """The settings that decide the data of all users; `sizes` replace the drawn sizes."""
 
     alpha: float
     beta: float
@@ -51,7 +51,7 @@ class User:
 
 
 def published_sizes(recipe: Recipe) -> list[int]:
-    """How many examples each user has."""
+    """The number of examples of each user."""
     return _sizes(recipe, _legacy_generator(recipe.seed))
 
 
@@ -72,7 +72,7 @@ def published_users(recipe: Recipe) -> list[User]:
 
 
 def published_examples(user: User, most: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """The first examples of a user, at most so many: inputs and labels."""
+    """The first examples of a user, at most `most`: inputs and labels."""
     draw = np.random.RandomState()
     draw.set_state(user.state)
     weights, bias = _model(draw, user.model_mean)
@@ -82,7 +82,7 @@ def published_examples(user: User, most: int) -> tuple[Numbers, npt.NDArray[np.i
 
 
 def _legacy_generator(seed: int) -> np.random.RandomState:
-    """As `np.random.seed(seed)`, which takes 32 bits; of a larger seed it is given two words."""
+    """As `np.random.seed(seed)`, which takes 32 bits; a larger seed is passed as two words."""
     return np.random.RandomState(seed if seed < 1 << 32 else [seed % (1 << 32), seed >> 32])
 
 

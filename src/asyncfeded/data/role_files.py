@@ -1,4 +1,4 @@
-"""Where roles come from: a file of texts, LEAF's json, or what was fetched from the hub."""
+"""The sources of roles: a file of texts, LEAF's json, or a file fetched from the hub."""
 
 import gzip
 import zlib
@@ -32,7 +32,7 @@ OUT_OF_ORDER = (
 
 
 def load_roles(folder: Path) -> Roles:
-    """Read what lies in a folder: LEAF's json, a roles file, or what was fetched."""
+    """Read a folder with LEAF's json, a roles file, or a fetched file."""
     if (folder / FETCHED).is_file():
         return Roles.read(folder / FETCHED)
     for name in ROLES_FILES:
@@ -56,7 +56,7 @@ def read_roles(file: Path) -> Roles:
 
 
 def read_leaf_roles(folder: Path) -> Roles:
-    """Read LEAF's json folders: the windows of train/ and of test/, put together to text again.
+    """Read LEAF's json folders: the windows of train/ and of test/, joined to text again.
 
     Both sides go into one role, in order: the split is made here, for all sources alike.
     """
@@ -72,7 +72,7 @@ def read_leaf_roles(folder: Path) -> Roles:
 
 
 def role_from_windows(name: str, windows: Iterable[tuple[str, str]]) -> Role:
-    """Put windows (80 characters and the next) together: one stretch while each follows another."""
+    """Join windows (80 characters and the next); windows that follow each other make a stretch."""
     stretches: list[list[str]] = []
     expected = None
     for text, following in windows:

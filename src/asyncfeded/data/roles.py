@@ -12,12 +12,12 @@ from asyncfeded.core.errors import FileError
 from asyncfeded.data.arrays import read_arrays, write_arrays
 
 WINDOW = 80
-"""An example is so many characters and the one after."""
+"""The number of characters of a window; an example is a window and the next character."""
 LETTERS = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 """LEAF's characters, in LEAF's order."""
 OTHER = len(LETTERS)
 CLASSES = len(LETTERS) + 1
-"""One class more, for every other character."""
+"""The class of every other character."""
 DTYPES = {"offsets": "int64", "codes": "uint8", "stretch_offsets": "int64", "stretches": "int64"}
 
 Codes = npt.NDArray[np.uint8]
@@ -33,7 +33,7 @@ def encode(text: str) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role's text, in stretches of unbroken text: their lengths add up to the text's."""
+    """A role's text, and the lengths of its stretches of unbroken text, which add up to all."""
 
     name: str
     codes: Codes
@@ -75,7 +75,7 @@ class Roles:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many windows each role has."""
+        """The number of windows of each role."""
         windows = np.maximum(0, self.stretches - WINDOW)
         counts = np.add.reduceat(windows, self.stretch_offsets[:-1])
         return dict(zip(self.names, counts.tolist(), strict=True))
@@ -104,7 +104,7 @@ class Roles:
 
 
 def _divides(offsets: Places, parts: int, length: int) -> bool:
-    """Whether offsets mark so many parts, none empty, of something of this length."""
+    """Whether offsets divide something of this length into so many parts, none empty."""
     return (
         offsets.shape == (parts + 1,)
         and parts > 0

@@ -1,8 +1,8 @@
 """Shakespeare: the next character of a speaking role, one client per role.
 
-Sebastian Caldas et al., arXiv:1812.01097: an example is a window of 80 characters and the one
-after. Neighbouring windows share 79 of 80 characters, so windows are never stored: they are views
-into the role's text. There are two ways to part a role's windows:
+Sebastian Caldas et al., arXiv:1812.01097: an example is a window of 80 characters and the next
+character. Neighbouring windows share 79 of 80 characters, so windows are never stored: they are
+views into the role's text. There are two ways to split a role's windows:
 
 position   The first nine tenths are for training. The last tenth, after a gap of a window's length,
            is for testing: no character of a test example was seen in training.
@@ -56,11 +56,11 @@ def shakespeare(
     """Choose roles by a seed and give each to a client.
 
     `max_examples` caps the windows of a role, for all clients or for each. In the split by
-    position, a pass over its training windows then visits so many, spread over the text and drawn
-    anew each time: to keep always the same ones would save no more work, and teach a client its few
-    windows by heart. In the random split, the cap keeps the first so many windows of a role.
+    position, every pass draws that many training windows anew, spread over the text: always to keep
+    the same windows would save no more work, and a client would learn its few windows by heart. In
+    the random split, the first windows of a role are kept.
     """
-    # With fewer windows, nothing would be left of the last tenth after the gap.
+    # With fewer windows, the gap would leave nothing of the last tenth.
     minimum = max(min_examples, FEWEST_WINDOWS if split == "position" else 2)
     chosen = [roles.role(role) for role in choose("roles", roles.sizes, minimum, clients, seed)]
     caps = max_examples if isinstance(max_examples, Sequence) else [max_examples] * clients
@@ -102,7 +102,7 @@ def _windows(role: Role, cap: int | None, seed: int) -> tuple[Examples, Examples
 def _at_random(
     roles: Sequence[Role], caps: Sequence[int | None], seed: int
 ) -> list[tuple[Examples, Examples]]:
-    """The first windows of each role, always the same ones, a random tenth of all to test."""
+    """The first windows of each role, always the same; a random tenth of all is to test."""
     starts = [_window_starts(role.stretches)[:cap] for role, cap in zip(roles, caps, strict=True)]
     counts = tenths([len(own) for own in starts])
     parts = []
@@ -133,7 +133,7 @@ def _spread(places: Places, count: int, draw: np.random.Generator) -> Places:
 
 
 def _examples(codes: Codes, starts: Places) -> Examples:
-    """Windows as views into the text where they follow one another, and a copy where not."""
+    """Windows as views into the text if they follow one another, otherwise as a copy."""
     every = sliding_window_view(codes, WINDOW, writeable=True)
     if starts[-1] - starts[0] == len(starts) - 1:
         rows = slice(int(starts[0]), int(starts[-1]) + 1)

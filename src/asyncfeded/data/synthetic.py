@@ -1,4 +1,4 @@
-"""Synthetic(α, β): every client has a linear model of its own and inputs of its own.
+"""Synthetic(α, β): every client has its own linear model and its own inputs.
 
 Tian Li et al., arXiv:1812.06127. For client k:
 
@@ -9,10 +9,10 @@ Tian Li et al., arXiv:1812.06127. For client k:
 
 α sets how much the models differ, β how much the inputs do. There is no label noise.
 
-Up to 1,000 clients are those of the published program, draw for draw: Synthetic(1, 1) with 10
+Up to 1,000 clients have the data of the published program, draw for draw: Synthetic(1, 1) with 10
 clients and seed 0 is the data set of the paper. The program draws all clients from one stream, so
-no client can be made without the ones before it. More than 1,000 clients therefore have a generator
-each, and n_k without the factor 5: they are other data of the same law, of which none is stored.
+no client can be made without the clients before it. More than 1,000 clients therefore have a
+generator each, and n_k without the factor 5: other data of the same law, made when needed.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ from asyncfeded.data.published_synthetic import (
 from asyncfeded.on_demand import ClientNames, OnDemand
 
 MOST_PUBLISHED = 1000
-"""The most clients that are made by the published program."""
+"""The largest number of clients that the published program makes."""
 KEPT_CLIENTS = 16
-"""How many clients' examples a process keeps, of those that the published program makes."""
+"""A process keeps the examples of this many clients of the published program."""
 
 
 def synthetic(
@@ -51,9 +51,8 @@ def synthetic(
 ) -> FederatedData:
     """Make Synthetic(α, β) for any number of clients; the same seed gives the same data.
 
-    `num_examples` sets the sizes instead of drawing them; `max_examples` keeps the first so many of
-    a client's examples. Of these a random tenth is for testing. Examples are made when they are
-    asked for.
+    `num_examples` gives the sizes instead of drawing them; `max_examples` keeps a client's first
+    examples. A random tenth of them is for testing. Examples are made when they are needed.
     """
     if alpha < 0 or beta < 0:
         raise ValueError(f"alpha and beta must be at least 0; given {alpha} and {beta}")
@@ -107,7 +106,7 @@ def _published_parts(
 
 
 def _tests(count: int, share: float) -> int:
-    """How many of a user's examples are for testing: what int(0.9 · n) leaves, and not all."""
+    """The number of a user's examples for testing: what int(0.9 · n) leaves, but not all."""
     return min(count - 1, count - int((1 - share) * count))
 
 

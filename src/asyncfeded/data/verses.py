@@ -1,8 +1,8 @@
 """Generated speech in the shape of Shakespeare's roles, for a first try without any data.
 
-All roles speak one made-up language: a few hundred words of syllables, some of them common. Every
-role has its own favourites among them, its own length of sentence and its own punctuation.
-Results on these are results on a stand-in, never on Shakespeare.
+All roles speak the same made-up language: a few hundred words of syllables, some of them common.
+Every role has its own favourite words, length of sentence and punctuation. Results on these are
+results on a stand-in, never on Shakespeare.
 """
 
 import numpy as np
@@ -38,13 +38,13 @@ CHARACTERS = 20_000
 
 
 def shakespeare_standin(clients: int, seed: int) -> Roles:
-    """Make up so many roles; those of fewer clients are the first of more."""
+    """Make up a role for each client; a smaller draw is a prefix of a larger one."""
     words = _language(seed)
     return Roles.gather(_role(f"generated-{index}", words, seed) for index in range(clients))
 
 
 def _language(seed: int) -> list[str]:
-    """Different words, the common ones short."""
+    """Different words; common words are short."""
     draw = randomness.generator(seed, "language")
     words: dict[str, None] = {}
     while len(words) < WORDS:
