@@ -13,8 +13,7 @@ Metrics = Mapping[str, float]
 class Run:
     """A run under way, as its callbacks see it.
 
-    `seconds` is when the run ends unless it is stopped. `save` and `measure_clients` are what the
-    world around the loop offers.
+    A run ends at `seconds` unless a callback stops it; `stopped_by` then has the reason.
     """
 
     def __init__(
@@ -60,4 +59,4 @@ class Run:
 
 
 Callback = Callable[[Event, Run], None]
-"""Told of every event. One that is a context manager is entered before a run and left after it."""
+"""Called with every event. A callback that is a context manager is entered around the run."""

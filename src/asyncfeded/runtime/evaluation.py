@@ -1,4 +1,4 @@
-"""What an evaluation is: parameters go in, named numbers come out."""
+"""An evaluation: parameters go in, named numbers come out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from asyncfeded.core.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good a model is: one number per metric, such as accuracy and loss."""
+    """How good a model is: a number per metric, such as accuracy and loss."""
 
     metrics: Mapping[str, float]
 
 
 Measure = Callable[[Vector], Evaluation]
-"""How good these parameters are."""
+"""Measures parameters."""
 
 Pending = Callable[[], Evaluation]
-"""Waits for an evaluation that was begun."""
+"""Waits for an evaluation under way."""
 
 Evaluate = Callable[[Vector, float], Pending]
-"""Begins to measure parameters at this time, perhaps elsewhere."""
+"""Begins to measure parameters at this time, perhaps in another process."""

@@ -1,4 +1,4 @@
-"""What happens in a run, as values: progress, log, results and plots are made from these."""
+"""The events of a run, as values: progress, log, results and plots are made from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update has been answered."""
+    """The server has answered an update; the `receipt` says whether it was accepted."""
 
     seconds: float
     round: int | None
@@ -40,19 +40,19 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class RoundLost:
-    """A client's update never came; it goes on with a fresh task, or waits for others."""
+    """A client's update never came; the client gets a fresh task, or waits for others."""
 
     seconds: float
     client_id: str
     round: int
     reason: str
     version: int
-    """The server's, after the loss: the last of a synchronous round ends it."""
+    """The server's version after the loss, which may have ended a synchronous round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A client that has reported rests, and another works in its place, from this version on."""
+    """A client that has reported rests; its `successor` works from this version on."""
 
     seconds: float
     client_id: str
@@ -63,7 +63,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A client has gone; the reason says how it was lost, if it did not leave by itself."""
+    """A client has left; `reason` says how it was lost, if it did not leave by itself."""
 
     seconds: float
     client_id: str
@@ -74,7 +74,7 @@ class Left:
 class Waiting:
     """Nothing has arrived for a while: these clients are at work.
 
-    With a `barrier` all others wait for them, as a synchronous rule's round does.
+    With a `barrier`, the round of a synchronous rule waits for them.
     """
 
     seconds: float
@@ -90,11 +90,11 @@ class Evaluated:
     seconds: float
     version: int
     metrics: Mapping[str, float]
-    """What was measured, by name: accuracy, where there is one, loss and the user's own."""
+    """The measurements by name: accuracy, if the task has it, loss, and the user's own."""
 
     @property
     def accuracy(self) -> float | None:
-        """The share of right answers; None for a task without right answers."""
+        """The share of right answers; None if the task has none."""
         return self.metrics.get(ACCURACY)
 
     @property
@@ -105,7 +105,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over: at its end, or because a callback stopped it for this reason."""
+    """The run is over: at its end, or because a callback stopped it, which `stopped_by` names."""
 
     seconds: float
     version: int

@@ -1,4 +1,4 @@
-"""One job of a worker, wherever it is carried out: failures are named by client and round."""
+"""A worker's job, in any process: failures name the client and the round."""
 
 import traceback
 
@@ -12,7 +12,7 @@ Key = tuple[str, int]
 
 
 def key_of(task: TrainTask) -> Key:
-    """What a task's result is asked for by."""
+    """The key of a task's result."""
     return task.client_id, task.round
 
 
@@ -38,7 +38,7 @@ def trained(train: Train, task: TrainTask) -> ClientUpdate:
 
 
 def trained_here(train: Train, task: TrainTask) -> ClientUpdate:
-    """Train a task in this process, with a failure named by its client and round."""
+    """Train a task in this process; a failure names its client and round."""
     try:
         return trained(train, task)
     except Exception as error:
@@ -46,7 +46,7 @@ def trained_here(train: Train, task: TrainTask) -> ClientUpdate:
 
 
 def training_error(key: Key, failure: str) -> TrainingError:
-    """Name the client and the round of a failure; its first line says what, the rest how."""
+    """Name the client and the round of a failure; notes follow its first line."""
     client_id, round_number = key
     what, _, notes = failure.partition("\n")
     error = TrainingError(

@@ -1,4 +1,4 @@
-"""Training ahead of time, wherever it happens: jobs by when they are due, results by their key."""
+"""Training ahead of time, in any process: jobs by the time they are due, results by key."""
 
 import heapq
 from abc import ABC, abstractmethod
@@ -11,20 +11,20 @@ from asyncfeded.runtime.evaluation import Evaluation, Pending
 from asyncfeded.runtime.jobs import Key, key_of
 
 Queued = tuple[float, int, TrainTask | Vector]
-"""When it is due, its number, and what is to be trained or measured."""
+"""The time at which it is due, its number, and the task or the parameters to measure."""
 
 
 def key_of_job(queued: Queued) -> Key:
-    """What the result of a job is asked for by."""
+    """The key of a job's result."""
     _, number, job = queued
     return key_of(job) if isinstance(job, TrainTask) else ("", number)
 
 
 class LookAhead(ABC):
-    """Queues jobs and waits for their results; what carries them out is a subclass's.
+    """Queues jobs and waits for their results; a subclass carries them out.
 
-    Evaluations go the same way as training, due when they are asked for, so that they are off the
-    path of the process that commits updates.
+    Evaluations go the same way as training and are due at once, so that the process that commits
+    updates does not have to make them.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class LookAhead(ABC):
         self._add(due, task)
 
     def result(self, task: TrainTask) -> ClientUpdate:
-        """Wait for the update of a submitted task; a failure is raised when it is due."""
+        """Wait for the update of a submitted task; raises its failure."""
         update = self._wait_for(key_of(task))
         assert isinstance(update, ClientUpdate)
         return update
@@ -60,7 +60,7 @@ class LookAhead(ABC):
         return queued
 
     def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
-        self._collect(wait=False)  # also when the result is there: whoever is idle gets work
+        self._collect(wait=False)  # even if the result is there: idle workers get work
         while key not in self._done:
             self._collect(wait=True)
         outcome = self._done.pop(key)
@@ -70,8 +70,8 @@ class LookAhead(ABC):
 
     @abstractmethod
     def _hand_out(self) -> None:
-        """Give what is due first to whoever is free."""
+        """Give the jobs that are due first to free workers."""
 
     @abstractmethod
     def _collect(self, wait: bool) -> None:
-        """Take in the results that are there, and hand out what can be; or wait for one."""
+        """Take in finished results and hand out jobs; with `wait`, wait for a result."""

@@ -1,4 +1,4 @@
-"""The driver: takes what the transport brings, asks the server, sends what the server says."""
+"""The driver: takes signals from the transport, asks the server, sends the server's tasks."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -44,15 +44,15 @@ def run(
     selection: Selection | None = None,
     control: Run | None = None,
 ) -> Generator[Event, None, None]:
-    """Drive a run to its end at `seconds`, or until `control` stops it, yielding what happens.
+    """Drive a run to its end at `seconds`, or until `control` stops it; yields its events.
 
-    With a `selection`, a client that has reported gives its place to whoever is chosen; without,
-    everybody goes on. The transport brings those who begin.
+    With a `selection`, a client that has reported gives its place to the chosen client; without
+    it, every client goes on. The transport says which clients begin.
 
     The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
-    changes when an update arrives, so it is enough to look before every signal which of these
-    times have passed. An evaluation is begun when it is due and yielded when the next one is: the
-    run goes on while it is made, and the order of the events is the same however long that takes.
+    changes when an update arrives, so the loop looks before every signal which of these times have
+    passed. An evaluation begins when it is due, and is yielded when the next is due: the run goes
+    on meanwhile, and the order of the events is the same however long an evaluation takes.
     """
     control = Run(server, seconds) if control is None else control
     measure = _Measurements(server, evaluate, evaluate_every, control)
@@ -80,10 +80,10 @@ def _handle(
             yield Joined(at, client_id, task.version, task.epochs)
         case Arriving(at, update, held_seconds):
             receipt = server.receive(update, held_seconds)
-            # After a fault of protocol the client has the task that it had, and keeps its place.
+            # After a fault of protocol the client keeps the task that it has, and its place.
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
             replaced = _send(server, transport, chooses, at, receipt.tasks)
-            # Told when the tasks are on their way: nobody waits for a log to be written.
+            # The tasks are sent first: no client waits for a log to be written.
             number, base, epochs = map(_count, (update.round, update.version, update.epochs))
             yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
             yield from replaced
@@ -93,7 +93,7 @@ def _handle(
             yield RoundLost(at, client_id, number, reason, server.version)
             yield from replaced
         case Leaving(at, client_id, reason):
-            # One that is given up while it was away has left before.
+            # A client that is given up while it is away has left before.
             tasks = server.leave(client_id) if client_id in server.clients else ()
             for task in tasks:
                 transport.send(task)
@@ -110,7 +110,7 @@ def _send(
     seconds: float,
     tasks: Sequence[TrainTask],
 ) -> list[Replaced]:
-    """Send tasks out, or give the place of a client to whoever is chosen."""
+    """Send tasks, or give a client's place to the chosen client."""
     replaced = []
     for task in tasks:
         successor = task.client_id if selection is None else selection.after(task.client_id)
@@ -124,7 +124,7 @@ def _send(
 def _replace(
     server: Server, transport: Transport, seconds: float, unsent: TrainTask, successor: str
 ) -> Replaced:
-    """Let another client work in the place of one, which may return later."""
+    """Let another client work in this client's place; it may return later."""
     task = server.join(successor)  # first: a synchronous round must not find nobody at work
     server.take_back(unsent)
     transport.send(task)
@@ -132,7 +132,7 @@ def _replace(
 
 
 class _Measurements:
-    """The evaluations of a run: one per due time, made once per version."""
+    """The evaluations of a run: at every due time, made once per version."""
 
     def __init__(
         self, server: Server, evaluate: Evaluate | None, every: float, control: Run
@@ -149,7 +149,7 @@ class _Measurements:
         self.latest = 0.0
 
     def due_before(self, seconds: float) -> Iterator[Evaluated]:
-        """Begin those whose time comes before `seconds`, unless the run is stopped meanwhile."""
+        """Begin the evaluations that are due before `seconds`, unless the run is stopped."""
         while self._count * self._every < seconds and self._control.stopped_by is None:
             yield from self.due_at(self._count * self._every)
 
@@ -160,7 +160,7 @@ class _Measurements:
         yield from self.begun()
 
     def due_at(self, seconds: float) -> Iterator[Evaluated]:
-        """Wait for the one before, and begin one."""
+        """Wait for the evaluation under way, and begin the next."""
         self._count += 1
         self.latest = seconds
         if self._evaluate is None:
@@ -173,7 +173,7 @@ class _Measurements:
         self._due = seconds
 
     def begun(self) -> Iterator[Evaluated]:
-        """Wait for the one that was begun, if any."""
+        """Wait for the evaluation under way, if any."""
         if self._due is not None and self._pending is not None:
             found = self._pending()
             self._control.show(self._parameters)
@@ -183,7 +183,7 @@ class _Measurements:
 
 
 def _count(value: Any) -> int | None:
-    """A whole number of a client's, who may have sent anything, as one that can be recorded."""
+    """A client's number as one that can be recorded; None for anything else it has sent."""
     return int(value) if is_count(value) and abs(value) <= LARGEST_COUNT else None
 
 

@@ -22,7 +22,7 @@ class Membership:
 
 
 def check_memberships(memberships: Sequence[Membership]) -> None:
-    """Refuse a client that is there twice."""
+    """Refuse a client that occurs twice."""
     names = [membership.client_id for membership in memberships]
     if len(set(names)) < len(names):
         raise SettingError("clients must have different ids; one is given twice")

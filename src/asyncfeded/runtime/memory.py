@@ -1,7 +1,7 @@
-"""Memory that was freed, kept for the next use.
+"""Keeping freed memory for the next use.
 
-The C library gives large pieces of freed memory back to the system and asks for them again. A step
-of the LSTM does that with 7 MB, and to touch fresh pages then takes as long as the arithmetic.
+The C library returns large pieces of freed memory to the system and asks for them again. A step of
+the LSTM does that with 7 MB: to touch fresh pages then takes as long as the arithmetic.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ LARGEST_KEPT_PIECE = 2**25
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep up to 256 MiB that it has freed; elsewhere than on glibc, nothing."""
+    """Let this process keep up to 256 MiB that it has freed; only glibc can do that."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):

@@ -1,14 +1,14 @@
-"""Who is at work, where not everybody is at once."""
+"""Who is at work, if not all clients are at once."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class Selection(Protocol):
-    """Chooses who is given a task. The number at work stays what `first` has made it."""
+    """Chooses the clients that get a task; as many stay at work as `first` returns."""
 
     def first(self) -> Sequence[str]:
-        """Those who are set to work at the beginning: different clients."""
+        """The clients at work at the beginning, all different."""
 
     def after(self, client_id: str) -> str:
-        """Who takes the place of a client that has reported: it again, or one that rests."""
+        """The client that works on after one has reported: that client, or a resting one."""

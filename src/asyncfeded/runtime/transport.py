@@ -1,4 +1,4 @@
-"""The seam between the loop and a world: who has something to say next, and at what time."""
+"""The seam between the loop and a world: the next signal of a client, and its time."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 
 SUSPENDED = "suspended"
-"""Why a round was lost: its client hung."""
+"""The reason of a lost round whose client hung."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Arriving:
 
 @dataclass(frozen=True, slots=True)
 class Losing:
-    """A client's round has come to nothing: its update will not come, and it asks for another."""
+    """A client's update will not come; the client asks for another task."""
 
     seconds: float
     client_id: str
@@ -38,7 +38,7 @@ class Losing:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A client goes, for good or, if it was lost for this reason, until it joins again."""
+    """A client leaves for good, or, if it was lost for this reason, until it joins again."""
 
     seconds: float
     client_id: str
@@ -47,7 +47,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Nobody has said anything for this long."""
+    """No client has sent a signal for this long."""
 
     seconds: float
     silent_seconds: float
@@ -57,7 +57,7 @@ Signal = Joining | Arriving | Losing | Leaving | Quiet
 
 
 class Transport(Protocol):
-    """Carries tasks to clients and brings back what they say, in the order of its time."""
+    """Carries tasks to clients and brings back their signals, in the order of its time."""
 
     def send(self, task: TrainTask) -> None:
         """Give a client its task."""
