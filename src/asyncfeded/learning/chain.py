@@ -1,7 +1,7 @@
-"""Reading a torch module as a chain of fully connected layers, if it is one.
+"""Reading a torch module as a chain of fully connected layers, if it is such a chain.
 
-The module's own `forward` is traced, so a class of the user's counts as much as an
-`nn.Sequential`: what matters is what happens to the input, step by step.
+The module's own `forward` is traced, so the user's own class works as well as `nn.Sequential`: all
+that counts is what happens to the input, step by step.
 """
 
 import operator
@@ -41,7 +41,7 @@ CAN_BE = "a chain of nn.Linear, each followed by ReLU, Tanh, Sigmoid or nothing"
 
 
 def read_chain(module: nn.Module) -> Chain:
-    """The layers of a module; a SettingError says what is in the way if it is no chain."""
+    """The layers of a module; if it is no chain, a SettingError names the obstacle."""
     traced = _traced(module)
     layers: list[Layer] = []
     flattens = False
@@ -77,7 +77,7 @@ def _traced(module: nn.Module) -> fx.GraphModule:
 
 
 def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> bool:
-    """Take note of one step of the forward pass; False if it flattens."""
+    """Add a step of the forward pass to the layers; False if it flattens."""
     applied: Any = node.target
     if node.op == "call_module":
         applied = traced.get_submodule(str(node.target))
@@ -103,7 +103,7 @@ def _add(layers: list[Layer], node: fx.Node, traced: fx.GraphModule) -> bool:
 
 
 def _name(node: fx.Node) -> str:
-    """What a step is called in the user's module."""
+    """The name of a step in the user's module."""
     return str(node.target).removeprefix("0.") if node.op == "call_module" else node.name
 
 

@@ -23,9 +23,9 @@ from asyncfeded.learning.rounds import BATCHES, Pass, passes
 from asyncfeded.learning.trainer import Loss
 
 VISITS_AT_ONCE = 1_000_000
-"""How many visits to examples are listed before they are carried out."""
+"""The number of visits to examples that are listed before the kernel carries them out."""
 KEPT_ARRAYS = 256
-"""Of how many clients the examples are kept as the kernel takes them."""
+"""The number of clients whose examples are kept in the kernel's form."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 NO_VALUES = np.empty((0, 0), dtype=np.float32)
 
@@ -40,7 +40,7 @@ class _Rooms(threading.local):
         self._room = self.room_for(1)
 
     def room_for(self, batch: int) -> dense.Room:
-        """Memory for mini-batches of so many examples."""
+        """Memory for mini-batches of `batch` examples."""
         if batch > self._batch:
             self._batch = batch
             outputs = np.zeros(batch * sum(self._widths), dtype=np.float32)
@@ -131,7 +131,7 @@ class CompiledTrainer:
     def _read(
         self, client_id: str, examples: TensorExamples
     ) -> tuple[dense.Matrix, randomness.Places, dense.Matrix]:
-        """A client's inputs, classes and values; of the last two, one is empty."""
+        """A client's inputs, classes and values; either classes or values are empty."""
         return self._inputs(client_id, examples), *self._targets(client_id, examples)
 
     def _inputs(self, client_id: str, examples: TensorExamples) -> dense.Matrix:
@@ -167,7 +167,7 @@ class CompiledTrainer:
 
 
 def _in_stretches(all_passes: Iterator[Pass]) -> Iterator[list[Pass]]:
-    """Gather passes until they visit many examples: short ones are carried out in one go."""
+    """Gather passes until they visit many examples: short passes are carried out together."""
     some: list[Pass] = []
     visits = 0
     for one in all_passes:

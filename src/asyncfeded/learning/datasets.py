@@ -17,8 +17,8 @@ from asyncfeded.core.errors import SettingError
 class TensorExamples:
     """Inputs and targets, one row each, in memory.
 
-    With `per_epoch`, a pass visits only so many of them, drawn anew each time: one from each of so
-    many equal parts. The length is how many a pass visits.
+    With `per_epoch`, a pass visits only this many of them, drawn anew each time, spread over all.
+    The length is then the number that a pass visits.
     """
 
     x: Tensor
@@ -26,7 +26,7 @@ class TensorExamples:
     per_epoch: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("x", "y"):  # NumPy's default, which no module of ours computes in
+        for name in ("x", "y"):  # NumPy's default, in which no module computes here
             if getattr(self, name).dtype == torch.float64:
                 object.__setattr__(self, name, getattr(self, name).float())
         if len(self.x) != len(self.y):
@@ -46,7 +46,7 @@ class TensorExamples:
         return len(self.y) if self.per_epoch is None else self.per_epoch
 
     def order(self, draw: np.random.Generator) -> randomness.Places:
-        """The places of the examples that one pass visits, in its order."""
+        """The places of the examples that a pass visits, in its order."""
         order = draw.permutation(len(self))
         if self.per_epoch is not None:
             order = randomness.one_of_each_part(len(self.y), self.per_epoch, draw)[order]
@@ -104,7 +104,7 @@ def _stacked(name: str, values: list[Any]) -> Tensor:
 
 @contextmanager
 def _one_shape(name: str) -> Iterator[None]:
-    """Say in one line what is wrong with what torch cannot read."""
+    """Say in one line why torch cannot read the values."""
     try:
         yield
     except (TypeError, ValueError, RuntimeError) as error:
@@ -115,17 +115,17 @@ def _one_shape(name: str) -> Iterator[None]:
 
 
 def _owned(tensor: Tensor) -> Tensor:
-    """A copy in torch's memory, which is aligned alike everywhere as NumPy's is not.
+    """A copy in torch's memory, which has the same alignment everywhere; NumPy's has not.
 
-    Rows that overlap, such as windows of a text, stay views: a copy would tear them apart. Mini-
-    batches are gathered from either into memory of torch's.
+    Rows that overlap, such as windows of a text, stay views: a copy would take many times the
+    memory. Mini-batches are gathered from either into torch's memory.
     """
     overlapping = tensor.ndim == 2 and tensor.stride(1) == 1 and tensor.stride(0) < tensor.shape[1]
     return tensor if overlapping else tensor.clone(memory_format=torch.contiguous_format)
 
 
 def data_of(datasets: Mapping[str, TensorExamples], client_id: str) -> TensorExamples:
-    """A client's examples; what making them raises is not taken for their absence."""
+    """A client's examples; an error of making them is passed on."""
     if client_id not in datasets:
         raise SettingError(f"client {client_id!r} has no data")
     return datasets[client_id]

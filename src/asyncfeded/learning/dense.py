@@ -1,11 +1,11 @@
 """A pass of local training over a chain of fully connected layers, compiled.
 
 No Python runs between mini-batches, and the interpreter's lock is released. Matrix products are
-BLAS calls; what lies between them is one loop each. Parameters live in flat float32 vectors with
-torch's layout: a weight is (outputs, inputs), row by row. A mini-batch has an example per column,
-so that W · inputs and Wᵀ · error are the products that BLAS is fastest at for few examples; for
-error · inputsᵀ the inputs are turned first, which for wide layers is cheaper than a product with a
-turned matrix.
+BLAS calls, with a loop between two of them. Parameters live in flat float32 vectors with torch's
+layout: a weight is (outputs, inputs), row by row. A mini-batch has an example per column, so that
+W · inputs and Wᵀ · error are the products at which BLAS is fastest for few examples. For
+error · inputsᵀ the inputs are transposed first: for wide layers that is cheaper than a product with
+a transposed matrix.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg.cython_blas  # noqa: F401 - whose BLAS np.dot calls in compiled code
+import scipy.linalg.cython_blas  # noqa: F401 - np.dot calls its BLAS in compiled code
 
 from asyncfeded.core.kernels import compiled
 from asyncfeded.core.vectors import Vector
@@ -28,13 +28,13 @@ INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION = range(5)
 
 
 WORTH_TURNING = 32
-"""From how many outputs a product gains more than it takes to turn the layer's inputs."""
+"""From this many outputs on, a product gains more than transposing the inputs takes."""
 
 
 class Activation(IntEnum):
-    """What is applied to the output of a layer.
+    """The function that is applied to the output of a layer.
 
-    It stands here because compiled code that is kept on disk is made anew when this file changes.
+    It stands here because compiled code on disk is made anew when this file changes.
     """
 
     NONE = 0
@@ -83,9 +83,9 @@ def train_passes(
     """Momentum SGD over mini-batches of these sizes: v ← m·v + ∇f(x) + μ·(x − x_start).
 
     Cross-entropy against `labels`, or the mean squared error against `values` if these have
-    columns. The first passes of a round begin at `start` without velocity, later ones go on from
-    what is in the room. Leaves in `delta` the way from the start. Returns True and the sum of the
-    loss over the examples visited; or False, having stopped, if a label is not one of the classes.
+    columns. The first passes of a round begin at `start` without velocity, later passes go on from
+    the contents of the room. Leaves the way from the start in `delta`. Returns True and the sum of
+    the loss over the examples visited; stops and returns False if a label is no class.
     """
     model, velocity, gradient = room.model, room.velocity, room.gradient
     outputs, errors = room.outputs, room.errors
@@ -123,7 +123,7 @@ def train_passes(
 
 @compiled
 def _output(outputs: Vector, layers: Table, layer: int, count: int) -> Matrix:
-    """The output of the layer before `layer` for so many examples; of layer 0, its inputs."""
+    """The output of the layer before `layer` for `count` examples; of layer 0, its inputs."""
     begin = 0
     for index in range(layer):
         begin += count * layers[index, INPUTS]
@@ -133,7 +133,7 @@ def _output(outputs: Vector, layers: Table, layer: int, count: int) -> Matrix:
 
 @compiled
 def _error(errors: Vector, layers: Table, layer: int, count: int) -> Matrix:
-    """Room for the error of what goes into `layer`; of the next one it lies apart."""
+    """Room for the error of the input of `layer`, apart from that of the next layer."""
     width = layers[layer, INPUTS] if layer < layers.shape[0] else layers[layer - 1, OUTPUTS]
     begin = (layer % 2) * (errors.size // 3)
     return errors[begin : begin + count * width].reshape(width, count)
@@ -153,7 +153,7 @@ def _turned(errors: Vector, inputs: Matrix) -> Matrix:
 
 @compiled
 def _chosen(errors: Vector, x: Matrix, batch: Places) -> Matrix:
-    """The examples of a mini-batch, one per row, in the last part of the room for errors."""
+    """The examples of a mini-batch, a row each, in the last part of the room for errors."""
     begin = 2 * (errors.size // 3)
     rows = errors[begin : begin + batch.size * x.shape[1]].reshape(batch.size, x.shape[1])
     for row in range(batch.size):
@@ -195,7 +195,7 @@ def _activate(result: Matrix, activation: int) -> None:
     flat = result.reshape(result.size)
     if activation == RELU:
         for index in range(flat.size):
-            # As torch's: NaN stays NaN, so that a model that has broken down is noticed.
+            # As in torch, NaN stays NaN, so that a broken model is noticed.
             flat[index] = np.float32(0) if flat[index] < 0 else flat[index]
     elif activation == TANH:
         for index in range(flat.size):
@@ -214,7 +214,7 @@ def _cross_entropy_gradient(scores: Matrix, labels: Places, batch: Places) -> tu
     classes, count = scores.shape
     share = np.float32(1) / np.float32(count)
     loss = 0.0
-    totals = 1.0  # the product of many: one logarithm instead of one per example
+    totals = 1.0  # the product of many: one logarithm instead of a logarithm per example
     for column in range(count):
         label = labels[batch[column]]
         if label < 0 or label >= classes:
@@ -293,7 +293,7 @@ def _backward(
 
 @compiled
 def _derive(error: Matrix, output: Matrix, activation: int) -> None:
-    """Error ← error · the activation's derivative, which its output tells."""
+    """Error ← error · the activation's derivative, computed from its output."""
     flat, y = error.reshape(error.size), output.reshape(output.size)
     if activation == RELU:
         for index in range(flat.size):

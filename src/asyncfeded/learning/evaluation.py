@@ -1,4 +1,4 @@
-"""How good a model is on test data: accuracy, loss, and metrics of the user's own."""
+"""How good a model is on test data: accuracy, loss, and the user's own metrics."""
 
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -17,18 +17,18 @@ from asyncfeded.learning.rounds import batch_sizes, split
 from asyncfeded.learning.trainer import Loss
 
 Metric = Callable[[Tensor, Tensor], float]
-"""A number for the module's outputs on all test examples, given these and the targets."""
+"""A function of the module's outputs on all test examples and of their targets."""
 
 
 class Evaluator:
-    """Measures parameters on test data in parts, one per client.
+    """Measures parameters on test data in parts, a part per client.
 
     Loss is always measured. Accuracy is the share of examples whose highest score, along
-    dimension 1, is that of the target; it is measured where the targets are classes, that is whole
-    numbers. `metrics` adds others; one named "accuracy" takes the place of that share.
+    dimension 1, is that of the target; it is measured if the targets are classes, that is whole
+    numbers. `metrics` adds others; a metric named "accuracy" replaces that share.
 
-    It takes the module over, so it needs one of its own beside the trainer's. A module that draws
-    at random draws the same each time, in any process.
+    The evaluator takes the module over, so it needs another module than the trainer's. A module
+    that draws at random draws the same each time, in any process.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ def _highest_score_is_right(output: Tensor, target: Tensor) -> Tensor:
 
 
 def _number(name: str, value: object) -> float:
-    """A metric's value, which may be a number or a tensor of one element."""
+    """A metric's value: a number, or a tensor of one element."""
     if isinstance(value, Tensor) and value.numel() == 1:
         value = value.item()
     if not isinstance(value, Real):

@@ -7,8 +7,8 @@ Layout, in order:
 3. integer and boolean buffers, such as a counter of batches.
 
 Parts 1 and 2 are views into the vector. Part 3 is copied in and out as limbs: the bits of an
-integer, 16 at a time, each group an unsigned number in one float32 element. An element holds such a
-number exactly, and so does the difference of two of them: integers keep their value.
+integer, 16 at a time, each group an unsigned number in a float32 element. An element holds such a
+number exactly, and the difference of two of them, too: integers keep their value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,12 +34,12 @@ LIMBS = {
     torch.int64: 4,
     torch.uint64: 4,
 }
-"""The elements that an integer or a boolean takes in the vector."""
+"""The number of elements of an integer or a boolean in the vector, by type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Names, shapes, types and lengths of what lies in a flat vector, in order.
+    """Names, shapes, types and lengths of the tensors in a flat vector, in order.
 
     The first `trained` elements are trained; the last `exact` elements are limbs of integers.
     """
@@ -63,14 +63,14 @@ class _Buffer:
     tensor: Tensor
 
     def current(self) -> Tensor | None:
-        """What is in the buffer's place now: the module may have put another tensor there."""
+        """The tensor in the buffer's place now: the module may have put another one there."""
         return self.owner._buffers.get(self.own_name)
 
 
 class FlatModule:
     """Takes a module over: from now on it lives in `vector`; `array` is the same memory.
 
-    A module that cannot be taken over is refused and left as it was.
+    It refuses a module that it cannot take over, and leaves it as it was.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -120,7 +120,7 @@ class FlatModule:
         self._others = [
             (buffer.tensor, buffer.tensor.detach().clone())
             for buffer in others
-            if not overlaps_itself(buffer.tensor)  # torch itself refuses to write to such a one
+            if not overlaps_itself(buffer.tensor)  # torch itself refuses to write to it
         ]
         self._write_exact()
 
@@ -134,7 +134,7 @@ class FlatModule:
     def reset_buffers(self) -> None:
         """Put every buffer's tensor back in its place.
 
-        Those that are no part of the model's state get the values that they had at first, too.
+        Buffers that are no part of the model's state also get their first values.
         """
         for owner, first in self._owners:
             if len(owner._buffers) != len(first):
@@ -146,7 +146,7 @@ class FlatModule:
     def collect(self) -> Vector:
         """The module's parameters and buffers now: the memory that they live in.
 
-        A module may have put another tensor in a buffer's place; its values are taken over.
+        If the module has put another tensor in a buffer's place, its values are copied.
         """
         for buffer in self._persistent:
             now = buffer.current()
@@ -162,9 +162,9 @@ class FlatModule:
 
 
 def _buffers(module: nn.Module) -> tuple[list[_Buffer], list[_Buffer]]:
-    """The buffers that belong to a model's state, as in its state_dict, and the others: each once.
+    """The buffers in a model's state_dict, and the other buffers: each once.
 
-    A tensor that is both belongs to the state.
+    A tensor that is both belongs to the state_dict.
     """
     persistent: dict[int, _Buffer] = {}
     others: dict[int, _Buffer] = {}
@@ -181,7 +181,7 @@ def _buffers(module: nn.Module) -> tuple[list[_Buffer], list[_Buffer]]:
 
 
 def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Views into the beginning of `vector`, one of the shape of each tensor."""
+    """Views into the beginning of `vector`, in the shapes of these tensors."""
     views, start = [], 0
     for tensor in tensors:
         views.append(vector[start : start + tensor.numel()].view(tensor.shape))
@@ -206,7 +206,7 @@ def _from_limbs(limbs: Vector, like: Tensor) -> Tensor:
 
 
 def _is_float(tensor: Tensor) -> bool:
-    return tensor.dtype not in LIMBS  # a type that is neither is refused
+    return tensor.dtype not in LIMBS  # other types are refused
 
 
 def _check(name: str, tensor: Tensor) -> None:
@@ -233,7 +233,7 @@ def _check(name: str, tensor: Tensor) -> None:
 
 
 def _check_memory(named: Sequence[tuple[str, Tensor]], trained: Iterable[Tensor]) -> None:
-    """Refuse tensors that share memory: in the flat vector each would have a place of its own."""
+    """Refuse tensors that share memory: in the flat vector each would have its own place."""
     names = {id(tensor): name for name, tensor in named}
     for tensor in trained:
         if overlaps_itself(tensor):

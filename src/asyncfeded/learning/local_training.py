@@ -23,15 +23,15 @@ OptimizerFactory = Callable[[list["Parameter"]], "Optimizer"]
 class LocalTraining:
     """How clients train.
 
-    `unit` says what K counts: passes over the client's data, or mini-batches. The learning rate
-    of a client's n-th round is learning_rate · decayⁿ with `decay_per="round"`; with "epoch" it
-    decays from pass to pass, with "step" from mini-batch to mini-batch, and starts again each
-    round. Momentum starts from zero each round.
-    A parameter that gets no gradient in a whole round is an error, unless `allow_unused`: set it
-    where a client's data need not reach every part of the model.
+    `unit` says what K counts: passes over the client's data, or mini-batches. With
+    `decay_per="round"` the learning rate of a client's n-th round is learning_rate · decayⁿ. With
+    "epoch" it decays from pass to pass, with "step" from mini-batch to mini-batch, and starts again
+    each round. Momentum starts from zero each round. A parameter that gets no gradient in a whole
+    round is an error. Set `allow_unused` if a client's data need not reach every part of the model.
+
     `kernel="compiled"` trains a small module, a chain of fully connected layers, several times as
-    fast as torch, and alike up to rounding. `optimizers` gives some clients an optimizer of their
-    own: a function of the module's parameters, by client.
+    fast as torch, and alike up to rounding. `optimizers` gives clients their own optimizers: by
+    client, a function that makes an optimizer of the module's parameters.
     """
 
     learning_rate: float = 0.01

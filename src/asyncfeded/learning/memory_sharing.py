@@ -19,7 +19,7 @@ def overlaps_itself(tensor: Tensor) -> bool:
 
 
 def overlapping_pair(tensors: Iterable[Tensor]) -> tuple[Tensor, Tensor] | None:
-    """Two tensors that have an element's memory in common; None if there are none."""
+    """Two tensors that share an element's memory; None if no two do."""
     in_order = sorted(
         (tensor for tensor in tensors if _has_memory(tensor)), key=lambda tensor: tensor.data_ptr()
     )

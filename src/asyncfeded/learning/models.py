@@ -1,4 +1,4 @@
-"""The models of the paper's tasks. Their layers' widths are for the user to choose."""
+"""The models of the paper's tasks; the user chooses the widths of their layers."""
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,7 @@ class Ink(nn.Module):
 
 
 class Cut(nn.Module):
-    """The upper left part of images, of so many pixels a side."""
+    """The upper left part of images, `side` pixels wide and high."""
 
     def __init__(self, side: int) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from asyncfeded.learning.trainer import Loss, TorchTrainer
 
 @dataclass(frozen=True, slots=True)
 class TrainerRecipe:
-    """A module, the clients' data and how they train; call it to have it made."""
+    """A module, the clients' data and their training; call it to make the trainer."""
 
     module: nn.Module
     datasets: Mapping[str, TensorExamples]
@@ -30,13 +30,13 @@ class TrainerRecipe:
         return self.training.kernel == "compiled"
 
     def __call__(self) -> TorchTrainer | CompiledTrainer:
-        """Make the trainer, which takes the module into its hands."""
+        """Make the trainer, which takes the module over."""
         kind = CompiledTrainer if self.training.kernel == "compiled" else TorchTrainer
         return kind(self.module, self.datasets, self.training, self.loss, self.seed)
 
     def warmed_up(self) -> TorchTrainer | CompiledTrainer:
-        """Make the trainer after a throwaway trainer has trained a little: that loads its code."""
-        with suppress(Exception):  # what is wrong with it shows when it is asked to train
+        """Warm up on a throwaway trainer, which loads compiled code, then make the real one."""
+        with suppress(Exception):  # an error will show again when the real one trains
             name, examples = next(iter(self.datasets.items()))
             few = slice(0, 2 * self.training.batch_size)
             some = {name: TensorExamples(examples.x[few], examples.y[few])}
@@ -45,7 +45,7 @@ class TrainerRecipe:
         return self()
 
     def of_client(self, client_id: str) -> "TrainerRecipe":
-        """The same for one client alone, without the data of the others."""
+        """The recipe of a single client, with its data alone."""
         optimizers = self.training.optimizers or {}
         own = {name: make for name, make in optimizers.items() if name == client_id}
         return replace(

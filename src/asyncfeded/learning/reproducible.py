@@ -1,7 +1,7 @@
 """Torch and BLAS set up so that the same work gives the same bits, in any process.
 
-The order of a sum, and so its last bits, can depend on the number of threads. And where all cores
-are at work already, a second thread only makes them wait for each other.
+The order of a sum, and so its last bits, can depend on the number of threads. And if all cores are
+at work already, a second thread only makes them wait for each other.
 """
 
 import random
@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread; afterwards on as many as before."""
+    """Let torch compute on a single thread; afterwards on as many as before."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -30,7 +30,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def reproducible(key: bytes) -> Iterator[None]:
-    """One thread, and the global generators set by this key; afterwards all is as before.
+    """Use a single thread, and set the global generators by this key; afterwards all is as before.
 
     Generators: torch's for the CPU, Python's `random` and NumPy's `numpy.random`.
     """
@@ -59,8 +59,8 @@ def _python_generator(number: int) -> Iterator[None]:
 @contextmanager
 def _numpy_generator(number: int) -> Iterator[None]:
     theirs = mtrand.get_bit_generator()
-    # Another generator takes the place of theirs. That forgets a normal number which was made in
-    # a pair and kept for the next call, so their state is needed too, but seldom put back.
+    # Another generator takes the place of the user's. This forgets a normal number that was made in
+    # a pair and kept for the next call. So the state is saved too, and seldom has to be put back.
     state = mtrand.get_state(legacy=False)
     mtrand.set_bit_generator(np.random.Philox(key=number))
     try:
@@ -97,7 +97,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """Let BLAS compute on one thread for each that calls it, while anybody is in here."""
+    """Let BLAS use a single thread per caller, as long as anybody is within this context."""
     return _one_blas_thread
 
 

@@ -1,4 +1,4 @@
-"""A client's round, whatever carries it out: which examples it visits, and at what rate."""
+"""A client's round under any kernel: the examples that it visits, and the learning rates."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from asyncfeded.learning.local_training import LocalTraining
 
 
 class Pass(NamedTuple):
-    """One pass over a client's examples: the places visited in order, cut into mini-batches.
+    """A pass over a client's examples: the visited places in order, cut into mini-batches.
 
     `rates` has the learning rate of every mini-batch, `sizes` its number of examples.
     """
@@ -56,7 +56,7 @@ def split(x: Tensor, y: Tensor, sizes: list[int]) -> Iterator[tuple[Tensor, Tens
 
 
 def batch_sizes(num_examples: int, batch_size: int) -> list[int]:
-    """The sizes of the mini-batches of one pass; a single last example joins those before it.
+    """The sizes of a pass's mini-batches; a single last example joins the mini-batch before it.
 
     Batch normalisation cannot be trained on a single example.
     """

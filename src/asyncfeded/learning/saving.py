@@ -13,7 +13,7 @@ MODEL_FILE = "model.safetensors"
 
 
 def save_module(module: nn.Module, path: Path) -> None:
-    """Write a module's state; an earlier file is there until the new one is complete."""
+    """Write a module's state; an earlier file stays until the new file is complete."""
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
     try:
         with whole_file(path) as unfinished:

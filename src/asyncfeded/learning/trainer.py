@@ -22,17 +22,17 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class TorchTrainer:
-    """Trains a module on the data of whichever client the task names.
+    """Trains a module on the data of the client that the task names.
 
-    It is a `Train`: a call trains one round and returns the update. Momentum SGD runs on the
-    flat vector; an optimizer that a client brings of its own is made anew each round for the one
-    flat parameter, with a learning rate of its own. The update's figure `loss` is the mean loss
-    over the examples visited, each with the weights of its step; a proximal term is no part of it.
+    It is a `Train`: a call trains a round and returns the update. Momentum SGD runs on the flat
+    vector. A client's own optimizer is made anew each round for the flat parameter, with its own
+    learning rate. The update's figure `loss` is the mean loss over the examples visited, each with
+    the weights of its step and without a proximal term.
 
-    A round has the same bits in any process: one thread is used, the global generators of torch,
-    Python and NumPy are keyed by (seed, client, round), and every buffer starts from the task's
-    value or, if it is not persistent, from its first value. State that a module keeps elsewhere,
-    in plain attributes, cannot be seen: it must not change while the module trains.
+    A round has the same bits in any process: it uses a single thread, the global generators of
+    torch, Python and NumPy are keyed by (seed, client, round), and every buffer starts from the
+    task's value or, if it is not persistent, from its first value. The trainer cannot see state
+    that a module keeps in plain attributes: it must not change while the module trains.
     """
 
     kernel: Final = "torch"
@@ -66,7 +66,7 @@ class TorchTrainer:
         self._one = torch.ones((), dtype=torch.float32)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
-        """Train one round from the task's parameters."""
+        """Train a round from the task's parameters."""
         examples = data_of(self._datasets, task.client_id)
         seen = _Seen(set(range(len(self._flat.trainable))))
         with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
@@ -126,7 +126,7 @@ class TorchTrainer:
     def _train_with_optimizer(
         self, task: TrainTask, examples: TensorExamples, make: OptimizerFactory, seen: "_Seen"
     ) -> None:
-        """Let an optimizer of the client's own step on the one flat parameter."""
+        """Let the client's own optimizer step on the flat parameter."""
         parameter = nn.Parameter(self._flat.vector[: self.schema.trained])
         optimizer = make([parameter])
         parameter.grad = self._velocity
@@ -178,16 +178,16 @@ class TorchTrainer:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a round has seen so far; `loss` is the sum over the examples visited."""
+    """The counts of a round so far; `loss` is the sum over the examples visited."""
 
     unreached: set[int]
-    """Parameters that have got no gradient yet."""
+    """Parameters that have no gradient yet."""
     steps: int = 0
     visits: int = 0
     loss: float = 0.0
 
     def add(self, loss: float, examples: int, reached: list[int]) -> None:
-        """Take note of a mini-batch: its mean loss, its size and the parameters it reached."""
+        """Count a mini-batch: its mean loss, its size and the parameters that it reached."""
         self.steps += 1
         self.visits += examples
         self.loss += loss * examples
