@@ -39,7 +39,7 @@ bench: $(VENV)/.package  ## the engine's cost, as ratios in one run
 	$(BIN)/python benchmarks/engine.py
 
 docs: $(VENV)/.docs  ## the documentation as a site, in site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 dist: $(VENV)/.dev  ## a wheel and an sdist, in dist/
 	$(BIN)/python -m build --no-isolation

@@ -1,0 +1,51 @@
+"""Every block of Python in the documentation runs, and prints what the page says."""
+
+import sys
+from contextlib import redirect_stdout
+from importlib import invalidate_caches
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from printed import differences
+from snippets import OUTPUT, Block, blocks_of
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGES = sorted(
+    page for page in DOCS.glob("*.md") if any(b.language == "python" for b in blocks_of(page))
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    # A page is one program: its blocks run in order and share their names.
+    names: dict[str, Any] = {"__name__": "__main__"}
+    printed = ""
+    for block in blocks_of(page):
+        match block:
+            case Block("text", title, text) if title == OUTPUT:
+                assert differences(text, printed) == []
+            case Block("python", None, code):
+                printed = output_of(code, names)
+            case Block(_, str(title), text) if title != OUTPUT:
+                (tmp_path / title).write_text(text)
+                monkeypatch.setitem(sys.modules, Path(title).stem, None)  # forgotten afterwards
+                del sys.modules[Path(title).stem]
+                invalidate_caches()
+
+
+def output_of(code: str, names: dict[str, Any]) -> str:
+    with redirect_stdout(StringIO()) as output:
+        exec(compile(code, "a page", "exec"), names)  # noqa: S102
+    return output.getvalue()
+
+
+def test_the_how_to_pages_have_code() -> None:
+    assert {"own-rule", "own-metric", "callbacks"} <= {page.stem for page in PAGES}
