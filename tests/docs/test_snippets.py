@@ -14,7 +14,9 @@ from snippets import OUTPUT, Block, blocks_of
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = sorted(
-    page for page in DOCS.glob("*.md") if any(b.language == "python" for b in blocks_of(page))
+    page
+    for page in DOCS.glob("*.md")
+    if any(block.language == "python" and block.title is None for block in blocks_of(page))
 )
 
 
