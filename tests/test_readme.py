@@ -3,11 +3,10 @@
 import re
 from pathlib import Path
 
-import click
 import pytest
 
 from asyncfeded import rules
-from asyncfeded.cli.main import cli
+from snippets import commands_in, unknown_in
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PYTHON_BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -33,26 +32,8 @@ def test_the_readme_names_only_rules_and_options_that_exist() -> None:
     named = set(re.findall(r"--rule ([a-z-]+)", README))
     assert "asyncfeded" in named
     assert named <= set(rules.REGISTRY)
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
-    lines = [
-        line.split("#")[0].split()
-        for line in commands.replace("\\\n", " ").splitlines()
-        if line.startswith("asyncfeded ")
-    ]
-    assert len(lines) > 10
-    for words in lines:
-        command = command_of(words[1:])
-        known = {name for parameter in command.params for name in parameter.opts}
-        for option in (word for word in words if word.startswith("--")):
-            assert option in known, " ".join(words)
-
-
-def command_of(words: list[str]) -> click.Command:
-    command: click.Command = cli
-    for word in words:
-        if not isinstance(command, click.Group):
-            break
-        found = command.get_command(click.Context(command), word)
-        assert found is not None, word
-        command = found
-    return command
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    commands = [words for block in blocks for words in commands_in(block)]
+    assert len(commands) > 10
+    for words in commands:
+        assert list(unknown_in(words)) == [], " ".join(words)
