@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly: a link or an anchor that leads nowhere is an error."""
     built = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", built]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(built)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return built
