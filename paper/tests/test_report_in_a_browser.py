@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
+from asyncfeded_paper import griewank
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run", "--disable-quic"),
@@ -76,6 +78,29 @@ def test_all_charts_are_drawn_in_the_width_there_is(
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert seen.said == []
     assert [url for url in seen.asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_no_button_of_a_chart_covers_its_title(browser: Browser, small_evaluation: Path) -> None:
+    seen = Seen(browser, small_evaluation / "report.html", PHONE)
+    panels = seen.page.locator(".panel")
+    for index in range(panels.count()):
+        title = panels.nth(index).locator("h3").bounding_box()
+        buttons = panels.nth(index).locator(".modebar").bounding_box()
+        plot = panels.nth(index).locator(".nsewdrag").first.bounding_box()
+        assert title is not None
+        assert buttons is not None
+        assert plot is not None
+        assert title["y"] + title["height"] <= buttons["y"]
+        assert buttons["y"] + buttons["height"] <= plot["y"] + 1
+        assert plot["width"] > 150
+
+
+def test_figure_1_has_equal_axes(browser: Browser, small_evaluation: Path) -> None:
+    seen = Seen(browser, small_evaluation / "report.html", PHONE)
+    plot = seen.page.locator("#figure-1 .nsewdrag").first.bounding_box()
+    assert plot is not None
+    width, height = griewank.RIGHT - griewank.LEFT, griewank.TOP - griewank.BOTTOM
+    assert plot["width"] / plot["height"] == pytest.approx(width / height, rel=0.02)
 
 
 def test_on_paper_images_take_the_place_of_charts(browser: Browser, small_evaluation: Path) -> None:

@@ -9,14 +9,22 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import PercentFormatter
 
 from asyncfeded.report import write_picture
+from asyncfeded_paper import drawn_landscapes
+from asyncfeded_paper.landscapes import DASHED, SOLID, Landscape
 
 DPI = 130
 PANEL_INCHES = (4.6, 3.4)
+LANDSCAPE_INCHES = (5.0, 5.8)
+LANDSCAPE_PAD_INCHES = 0.09
 LEGEND_ROW_INCHES = 0.25
 PANEL_PIXELS = 300
+LANDSCAPE_PIXELS = 440
+TOOLBAR_PIXELS = 34
+"""Room above a chart, where the chart library has its buttons."""
 LEGEND_ROW_PIXELS = 22
 LEGEND_COLUMNS = 2
 
@@ -39,15 +47,6 @@ class Line:
     dashed: bool = False
     marked: bool = False
     listed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Landscape:
-    """A function of two variables, shown by its contours: `z` has a row for each `y`."""
-
-    x: npt.NDArray[np.float64]
-    y: npt.NDArray[np.float64]
-    z: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,13 @@ class Panel:
     landscape: Landscape | None = None
     matrix: Matrix | None = None
 
+    @property
+    def listed(self) -> list[str]:
+        """The names in the legend."""
+        if self.landscape is not None:
+            return [*self.landscape.colours, SOLID, DASHED]
+        return [line.name for line in self.lines if line.listed]
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -92,11 +98,14 @@ def save(chart: Chart, path: Path) -> None:
     """Draw a chart as PNG and SVG beside each other; `path` has no suffix."""
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    listed = {line.name for panel in chart.panels for line in panel.lines if line.listed}
-    across = 2 * columns
-    below = 0.3 + LEGEND_ROW_INCHES * -(-len(listed) // across)
-    width, height = PANEL_INCHES
-    figure = Figure(figsize=(columns * width, rows * height + below), layout="constrained")
+    on_land = any(panel.landscape is not None for panel in chart.panels)
+    listed = {name for panel in chart.panels for name in panel.listed}
+    across = len(listed) if on_land else 2 * columns
+    below = 0.3 + (LEGEND_ROW_INCHES * -(-len(listed) // across) if listed else 0.0)
+    width, height = LANDSCAPE_INCHES if on_land else PANEL_INCHES
+    figure = Figure(figsize=(columns * width, rows * height + below))
+    layout = ConstrainedLayoutEngine(h_pad=LANDSCAPE_PAD_INCHES if on_land else None)
+    figure.set_layout_engine(layout)
     figure.suptitle(chart.title, parse_math=False)
     for index, panel in enumerate(chart.panels):
         axes = figure.add_subplot(rows, columns, index + 1)
@@ -111,11 +120,15 @@ def save(chart: Chart, path: Path) -> None:
     }
     if handles:
         figure.legend(
-            handles.values(), handles, loc="outside lower center", ncols=across, frameon=False
+            handles.values(),
+            handles,
+            loc="outside lower center",
+            ncols=across,
+            frameon=False,
+            columnspacing=1.2,
+            handlelength=1.7,
         )
     # Laid out once for both files, which takes longer than to draw them.
-    layout = figure.get_layout_engine()
-    assert layout is not None
     layout.execute(figure)
     figure.set_layout_engine("none")
     for suffix in (".png", ".svg"):
@@ -129,14 +142,10 @@ def _draw(panel: Panel, axes: Axes) -> None:
     axes.set_xlabel(panel.x_label, parse_math=False)
     axes.set_ylabel(panel.y_label, parse_math=False)
     if panel.landscape is not None:
-        axes.contour(
-            panel.landscape.x,
-            panel.landscape.y,
-            panel.landscape.z,
-            levels=14,
-            cmap="Greys",
-            alpha=0.6,
-        )
+        title = panel.title.replace(": ", "\n", 1)
+        axes.set_title(title, fontsize=11, parse_math=False)
+        drawn_landscapes.draw(panel.landscape, axes)
+        return
     for line in panel.lines:
         axes.plot(
             line.x,
@@ -183,7 +192,7 @@ def _interactive_matrix(panel: Panel, matrix: Matrix) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         x=list(matrix.columns),
-        y=list(matrix.rows),
+        y=[row.replace(", ", ",<br>") for row in matrix.rows],
         z=[list(row) for row in matrix.values],
         text=matrix.texts,
         texttemplate="%{text}",
@@ -193,33 +202,24 @@ def _interactive_matrix(panel: Panel, matrix: Matrix) -> go.Figure:
         showscale=False,
     )
     figure.update_layout(
-        title={"text": panel.title, "font": {"size": 15}},
         template="plotly_white",
         autosize=True,
         height=PANEL_PIXELS,
-        margin={"l": 130, "r": 10, "t": 40, "b": 45},
+        margin={"l": 10, "r": 10, "t": TOOLBAR_PIXELS, "b": 45},
     )
     figure.update_xaxes(title=panel.x_label, type="category")
-    figure.update_yaxes(autorange="reversed")
+    figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
 def interactive(panel: Panel) -> go.Figure:
-    """One panel for a browser."""
+    """One panel for a browser, without its title, which a page can break into lines."""
     if panel.matrix is not None:
         return _interactive_matrix(panel, panel.matrix)
     figure = go.Figure()
+    pixels = PANEL_PIXELS if panel.landscape is None else LANDSCAPE_PIXELS
     if panel.landscape is not None:
-        figure.add_contour(
-            x=panel.landscape.x,
-            y=panel.landscape.y,
-            z=np.round(panel.landscape.z, 4),
-            colorscale="Greys",
-            contours_coloring="lines",
-            showscale=False,
-            ncontours=16,
-            hoverinfo="skip",
-        )
+        drawn_landscapes.add_to(figure, panel.landscape)
     for line in panel.lines:
         if line.low is not None and line.high is not None:
             _add_band(figure, line, line.low, line.high)
@@ -233,13 +233,17 @@ def interactive(panel: Panel) -> go.Figure:
             line={"color": line.colour, "width": 2, "dash": "dash" if line.dashed else "solid"},
         )
     figure.update_layout(
-        title={"text": panel.title, "font": {"size": 15}},
         xaxis_title=panel.x_label,
         yaxis_title=panel.y_label,
         template="plotly_white",
         autosize=True,
-        height=PANEL_PIXELS + LEGEND_ROW_PIXELS * _legend_rows(panel),
-        margin={"l": 55, "r": 10, "t": 40, "b": 45 + LEGEND_ROW_PIXELS * _legend_rows(panel)},
+        height=pixels + LEGEND_ROW_PIXELS * _legend_rows(panel),
+        margin={
+            "l": 55,
+            "r": 10,
+            "t": TOOLBAR_PIXELS,
+            "b": 45 + LEGEND_ROW_PIXELS * _legend_rows(panel),
+        },
         legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0.01},
         hovermode="closest" if panel.landscape is not None else "x unified",
     )
@@ -252,7 +256,8 @@ def interactive(panel: Panel) -> go.Figure:
 
 def _legend_rows(panel: Panel) -> int:
     """How many lines of text a legend has at the least width."""
-    return -(-sum(line.listed for line in panel.lines) // LEGEND_COLUMNS)
+    listed = panel.listed if panel.landscape is None else panel.landscape.colours
+    return -(-len(listed) // LEGEND_COLUMNS)
 
 
 def _add_band(figure: go.Figure, line: Line, low: Values, high: Values) -> None:

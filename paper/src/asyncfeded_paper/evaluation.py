@@ -220,6 +220,11 @@ def _drawn_rows(chart: Chart) -> Iterator[dict[str, object]]:
         for line in panel.lines:
             for x, y in zip(line.x, line.y, strict=True):
                 yield {"panel": panel.title, "line": line.name, "x": x, "y": _or_empty(y)}
+        if panel.landscape is not None:
+            for arrow in panel.landscape.arrows:
+                kind = "trained" if arrow.number is None else f"step {arrow.number}"
+                for x, y in (arrow.start, arrow.end):
+                    yield {"panel": panel.title, "line": f"{arrow.name}, {kind}", "x": x, "y": y}
         if panel.matrix is not None:
             for name, values in zip(panel.matrix.rows, panel.matrix.values, strict=True):
                 for column, value in zip(panel.matrix.columns, values, strict=True):

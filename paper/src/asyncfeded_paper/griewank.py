@@ -1,13 +1,14 @@
 """Figure 1: a late update that is useful all the same, on the Griewank function.
 
-Four clients start from the same version and train on data that pull them in different directions;
-while they do, fast clients move the model to and fro. The four arrive one after another, the last
-with the largest lag. The model has not gone far, though: by its distance the last update is as
-fresh as the first. Server and rules are those of any other run, in two dimensions.
+Four clients start from the same version and train on data that pull them in different directions.
+While they do, four fast clients lead the model around and nearly back. The four arrive one after
+another, the last with the largest lag. The model has not gone far, though: by its distance the last
+update is still fresh. Server and rules are those of any other run, in two dimensions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import cos, sin, sqrt
 from typing import Any
 
@@ -16,23 +17,31 @@ import numpy.typing as npt
 
 from asyncfeded import ClientUpdate, Rule, Server, TrainTask
 from asyncfeded.rules import asyncfeded, fedasync
-from asyncfeded_paper.charts import Chart, Landscape, Line, Panel
+from asyncfeded_paper.charts import Chart, Panel
+from asyncfeded_paper.landscapes import Arrow, Landscape, Mark, Point
 
-START = (1.25, 1.9)
+START = (1.3, 1.8)
 EPOCHS = 10
 RATE = 0.12
 PULLS = {
-    "client 1": (0.55, -0.30),
-    "client 2": (-0.50, 0.45),
-    "client 3": (0.10, -0.45),
-    "client 4": (0.25, 0.30),
+    "client 1": (0.73, -0.84),
+    "client 2": (-0.74, 0.76),
+    "client 3": (0.58, -0.51),
+    "client 4": (0.59, 0.81),
 }
 """What a client's data add to the gradient: no two agree. The last to arrive leads downhill."""
-FAST_PULLS = {"fast 1": (1.3, -0.9), "fast 2": (-1.3, 0.9)}
-"""The fast clients pull to and fro, across the slope."""
-FAST_ROUNDS = 2
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
-EDGE = 2.6
+FAST_PULLS = {
+    "fast 1": (-1.21, 0.05),
+    "fast 2": (0.14, -0.81),
+    "fast 3": (1.03, -0.10),
+    "fast 4": (-0.26, 0.70),
+}
+"""Each fast client goes on from where the one before it has led the model."""
+FULL_WEIGHT = 0.5
+"""Of a fresh update, under either rule."""
+COLOURS = dict(zip(PULLS, ("#D55E00", "#0072B2", "#009E73", "#AA3377"), strict=True))
+FAST_COLOUR, FAST_NAME = "#444444", "fast clients"
+LEFT, RIGHT, BOTTOM, TOP = -0.5, 2.3, -0.35, 2.65
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +59,13 @@ class LateArrival:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The toy example under one rule."""
+    """The toy example under one rule: where the model was after each step, and what was trained."""
 
     rule: str
-    path: list[tuple[float, float]]
-    ends: dict[str, tuple[float, float]]
+    weighed: str
+    """By what the rule weighs an update."""
+    path: list[Point]
+    ends: dict[str, Point]
     arrivals: list[LateArrival]
 
 
@@ -63,22 +74,17 @@ def griewank(x: float, y: float) -> float:
     return 1 + (x * x + y * y) / 4000 - cos(x) * cos(y / sqrt(2))
 
 
-def play(rule: Rule[Any], full_weight: float) -> Example:
-    """Let the fast clients and then the four arrive."""
+def play(rule: Rule[Any], weighed: str) -> Example:
+    """Let the fast clients arrive, and then the four."""
     server = Server(np.array(START, dtype=np.float32), rule)
     late = {name: server.join(name) for name in PULLS}
-    fast = {name: server.join(name) for name in FAST_PULLS}
     path = [_point(server.parameters)]
-    for _ in range(FAST_ROUNDS):
-        for name, pull in FAST_PULLS.items():
-            receipt = server.receive(_trained(fast[name], pull))
-            assert receipt.next_task is not None
-            fast[name] = receipt.next_task
-            path.append(_point(server.parameters))
+    for name, pull in FAST_PULLS.items():
+        server.receive(_trained(server.join(name), pull))
+        path.append(_point(server.parameters))
     arrivals = []
     for name, pull in PULLS.items():
         update = _trained(late[name], pull)
-        before = _point(server.parameters)
         gone = float(np.linalg.norm(server.parameters - late[name].parameters))
         receipt = server.receive(update)
         assert receipt.lag is not None
@@ -88,8 +94,8 @@ def play(rule: Rule[Any], full_weight: float) -> Example:
                 client=name,
                 lag=receipt.lag,
                 distance_staleness=gone / float(np.linalg.norm(update.delta)),
-                weight=receipt.figures["learning_rate"] / full_weight,
-                loss_before=griewank(*before),
+                weight=receipt.figures["learning_rate"] / FULL_WEIGHT,
+                loss_before=griewank(*path[-2]),
                 loss_after=griewank(*path[-1]),
             )
         )
@@ -97,38 +103,62 @@ def play(rule: Rule[Any], full_weight: float) -> Example:
         name: _point(task.parameters + _trained(task, PULLS[name]).delta)
         for name, task in late.items()
     }
-    return Example(rule.name, path, ends, arrivals)
+    return Example(rule.name, weighed, path, ends, arrivals)
 
 
 def examples() -> list[Example]:
     """The same clients under a weight by lag and under one by distance."""
-    most = 0.5  # the weight of a fresh update under either
     return [
-        play(fedasync(most, "hinge", a=5.0, b=5.0), full_weight=most),
-        play(asyncfeded(lam=most, eps=1.0, kappa=0.0), full_weight=most),
+        play(fedasync(FULL_WEIGHT, "hinge", a=5.0, b=5.0), "by lag"),
+        play(asyncfeded(lam=FULL_WEIGHT, eps=1.0, kappa=0.0), "by distance"),
     ]
 
 
 def chart(shown: list[Example]) -> Chart:
-    """The function's contours with the four updates and the way of the model, rule by rule."""
-    side = np.linspace(-EDGE, EDGE, 121)
-    evaluate: Callable[..., np.ndarray] = np.vectorize(griewank)
-    land = Landscape(side, side, evaluate(side[None, :], side[:, None]))
+    """The function's contours with the four updates and the steps of the model, rule by rule."""
+    x, y = np.linspace(LEFT, RIGHT, 141), np.linspace(BOTTOM, TOP, 151)
+    evaluate: Callable[..., npt.NDArray[np.float64]] = np.vectorize(griewank)
+    z = evaluate(x[None, :], y[:, None])
+    marks = [
+        Mark("start", START, "circle", "#000000"),
+        Mark("minimum", (0.0, 0.0), "star", "#F0E442"),
+    ]
     panels = []
     for example in shown:
-        start = example.path[0]
-        lines = [
-            Line(name, [start[0], end[0]], [start[1], end[1]], colour, dashed=True, marked=True)
-            for (name, end), colour in zip(example.ends.items(), COLOURS, strict=True)
-        ]
-        xs, ys = zip(*example.path, strict=True)
-        lines.append(Line("the model", xs, ys, "#000000", marked=True))
-        title = f"{example.rule}: weight of the last update {example.arrivals[-1].weight:.0%}"
-        panels.append(Panel(title, "x", "y", lines, landscape=land))
+        last = example.arrivals[-1]
+        title = (
+            f"{example.rule}, weight {example.weighed}: the late update counts {last.weight:.0%}, "
+            f"loss {last.loss_before:.2f} → {last.loss_after:.2f}"
+        )
+        land = Landscape(x, y, z, [*_updates(example), *_steps(example)], marks)
+        panels.append(Panel(title, "x", "y", [], landscape=land))
     return Chart("Figure 1. A late but useful update on the Griewank function", panels, columns=2)
 
 
-def _trained(task: TrainTask, pull: tuple[float, float]) -> ClientUpdate:
+def _updates(example: Example) -> Iterator[Arrow]:
+    """What the four clients trained, all from the same version."""
+    for name, end in example.ends.items():
+        label = "late but useful" if name == example.arrivals[-1].client else ""
+        about = f"the update of {name}, trained on the first version"
+        yield Arrow(
+            name, example.path[0], end, COLOURS[name], dashed=True, label=label, about=about
+        )
+
+
+def _steps(example: Example) -> Iterator[Arrow]:
+    """What the server made of every update."""
+    told = [f"{name}: not late" for name in FAST_PULLS]
+    told += [
+        f"{late.client}: lag {late.lag}, weight {late.weight:.0%}" for late in example.arrivals
+    ]
+    names = [*(FAST_NAME for _ in FAST_PULLS), *PULLS]
+    moves = zip(names, told, pairwise(example.path), strict=True)
+    for number, (name, about, (start, end)) in enumerate(moves, start=1):
+        colour = COLOURS.get(name, FAST_COLOUR)
+        yield Arrow(name, start, end, colour, number=number, about=f"step {number}, {about}")
+
+
+def _trained(task: TrainTask, pull: Point) -> ClientUpdate:
     """K steps of gradient descent on the function with the client's pull."""
     x, y = (float(value) for value in task.parameters)
     for _ in range(EPOCHS):
@@ -139,6 +169,6 @@ def _trained(task: TrainTask, pull: tuple[float, float]) -> ClientUpdate:
     return ClientUpdate(task.client_id, task.version, delta, 1, task.epochs, task.round)
 
 
-def _point(vector: npt.NDArray[np.float32]) -> tuple[float, float]:
+def _point(vector: npt.NDArray[np.float32]) -> Point:
     x, y = vector
     return float(x), float(y)

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from asyncfeded.store import write_text
@@ -57,15 +57,15 @@ def write_page(path: Path, title: str, lead: Sequence[str], sections: Sequence[S
 
 def _plots(chart: Chart) -> Markup:
     """Every panel of a chart, each as wide as the page lets it be."""
-    parts = [
-        interactive(panel).to_html(
+    parts = []
+    for panel in chart.panels:
+        plot = interactive(panel).to_html(
             full_html=False,
             include_plotlyjs=False,
             config={"responsive": True, "displaylogo": False},
         )
-        for panel in chart.panels
-    ]
-    return _trusted("\n".join(f'<div class="panel">{part}</div>' for part in parts))
+        parts.append(f'<div class="panel"><h3>{escape(panel.title)}</h3>{plot}</div>')
+    return _trusted("\n".join(parts))
 
 
 def _trusted(text: str) -> Markup:

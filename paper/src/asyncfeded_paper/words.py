@@ -43,8 +43,11 @@ def lead(plan: Plan, runs: int, seeds: Sequence[int]) -> list[str]:
 def about_griewank(shown: Sequence[Example]) -> list[str]:
     """What each rule makes of the four updates."""
     sentences = [
-        "Four clients start from the same version (the coloured arrows are their updates) and "
-        "arrive one after another, when fast clients have moved the model to and fro (black)."
+        "A made-up example. Four clients start from the same version; the dashed arrows are their "
+        "updates. Meanwhile "
+        "four fast clients lead the model around (steps 1 to 4), and then the four arrive one by "
+        "one (steps 5 to 8). The model is near where they started, so the last update still leads "
+        "to the minimum."
     ]
     for example in shown:
         lags = ", ".join(str(arrival.lag) for arrival in example.arrivals)
