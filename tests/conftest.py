@@ -20,6 +20,7 @@ hypothesis.settings.load_profile("any machine")
 TOGETHER = {
     "tests/cluster/": "one Ray",
     "paper/tests/test_report": "one evaluation",
+    "tests/callbacks/test_mlflow": "one store of MLflow",
 }
 """Beginnings of the names of tests that share what takes long to make: they run in one process."""
 FOLDER_OF_RAY = "cluster"

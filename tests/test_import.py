@@ -54,3 +54,12 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_a_name_that_is_not_there_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = asyncfeded.nonsense
+
+
+@pytest.mark.slow
+def test_what_trackers_write_with_is_loaded_when_a_run_is_tracked() -> None:
+    code = (
+        "import asyncfeded, asyncfeded.cli.main, sys; asyncfeded.MLflow('a'); "
+        "asyncfeded.TensorBoard('b'); print({'mlflow', 'tensorboard'} & {*sys.modules})"
+    )
+    assert printed_by(code) == "set()"

@@ -98,6 +98,7 @@ class Federation:
             self.seconds,
             partial(_save, deepcopy(self.module)),
             _of_clients(make_evaluator, self.test),
+            self.settings,
         )
         event_log = next((c for c in self.callbacks if isinstance(c, EventLog)), EventLog())
         observers: list[Callable[[Event], object]] = [

@@ -2,8 +2,10 @@
 
 from asyncfeded.callbacks.client_curves import ClientCurves
 from asyncfeded.callbacks.keep_best import KeepBest
+from asyncfeded.callbacks.mlflow import MLflow
 from asyncfeded.callbacks.progress import Progress
 from asyncfeded.callbacks.stopping import StopAfter, StopAt
+from asyncfeded.callbacks.tensorboard import TensorBoard
 from asyncfeded.runtime.control import Callback, Run
 from asyncfeded.store.log import EventLog
 
@@ -12,8 +14,10 @@ __all__ = [
     "ClientCurves",
     "EventLog",
     "KeepBest",
+    "MLflow",
     "Progress",
     "Run",
     "StopAfter",
     "StopAt",
+    "TensorBoard",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
@@ -13,7 +14,8 @@ Metrics = Mapping[str, float]
 class Run:
     """A run under way, as its callbacks see it.
 
-    A run ends at `seconds` unless a callback stops it; `stopped_by` then has the reason.
+    `seconds` is when the run ends unless it is stopped, `settings` what it is made with. `save` and
+    `measure_clients` are what the world around the loop offers.
     """
 
     def __init__(
@@ -22,8 +24,10 @@ class Run:
         seconds: float = 0.0,
         save: Callable[[Vector, Path], None] | None = None,
         measure_clients: Callable[[Vector], Mapping[str, Metrics]] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.seconds = seconds
+        self.settings: Mapping[str, Any] = {} if settings is None else settings
         self._server = server
         self._save = save
         self._measure_clients = measure_clients
