@@ -1,6 +1,7 @@
 """Runs in MLflow, as MLflow reads them back."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from asyncfeded.callbacks.mlflow_log import MLflowLog
 from asyncfeded.callbacks.tracker import Ending
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.runtime.events import Received
+from command_line import asyncfeded_here as asyncfeded
 from small_run import small_run
 
 
@@ -230,3 +232,25 @@ def test_a_library_that_is_missing_is_named_with_what_to_install(
     assert str(raised.value) == (
         f"MLflow needs {library}, which is not installed: pip install 'asyncfeded[track]'"
     )
+
+
+def test_the_command_line_writes_all_runs_of_a_comparison_into_one_store(
+    store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mlflow").mkdir()
+    shutil.copy(store / "mlflow.db", tmp_path / "mlflow")
+    pair = ("--rule", "fedavg", "--rule", "asyncfeded", "--seconds", "2", "--clients", "4")
+    done = asyncfeded("compare", *pair, "--track", "mlflow", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"sqlite:///{tmp_path / 'mlflow' / 'mlflow.db'}" in done.stdout
+    client = client_of(tmp_path / "mlflow")
+    experiment = client.get_experiment_by_name("asyncfeded")
+    assert experiment is not None
+    runs = {
+        run.info.run_name: run
+        for run in client.search_runs([experiment.experiment_id])
+        if run.data.params.get("clients") == "4"
+    }
+    assert set(runs) == {"fedavg seed 0", "asyncfeded seed 0"}
+    assert runs["asyncfeded seed 0"].data.params["gamma_bar"] == "3.0"
+    assert all(run.info.status == "FINISHED" for run in runs.values())

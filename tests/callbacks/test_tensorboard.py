@@ -15,6 +15,7 @@ from asyncfeded.callbacks.figures import Figures, Point
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.result import Result
 from asyncfeded.runtime.events import Received
+from command_line import asyncfeded_here as asyncfeded
 from small_run import small_run
 
 
@@ -211,3 +212,48 @@ def test_a_library_that_is_missing_is_named_with_what_to_install(
     assert str(raised.value) == (
         "TensorBoard needs tensorboard, which is not installed: pip install 'asyncfeded[track]'"
     )
+
+
+QUICK = ("--seconds", "2", "--clients", "4", "--evaluate-every", "1")
+
+
+def test_the_command_line_writes_into_the_folder_of_the_run(tmp_path: Path) -> None:
+    done = asyncfeded("run", *QUICK, "--track", "tensorboard", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"tensorboard --logdir {tmp_path / 'tensorboard'}" in done.stdout.splitlines()
+    log = read(tmp_path / "tensorboard")
+    assert len(curve(log, "test/accuracy")) == 3
+    content = log.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+    found = metadata.parse_session_start_info_plugin_data(content).hparams
+    assert (found["clients"].number_value, found["gamma_bar"].number_value) == (4, 3)
+
+
+def test_the_command_line_overwrites_the_curves_of_an_earlier_run_when_told_to(
+    tmp_path: Path,
+) -> None:
+    first = ("run", *QUICK, "--track", "tensorboard", "--out", str(tmp_path))
+    assert asyncfeded(*first).returncode == 0
+    (before,) = (tmp_path / "tensorboard").iterdir()
+    again = asyncfeded(*first)
+    assert (again.returncode, before.exists()) == (2, True)
+    done = asyncfeded(*first, "--rule", "fedavg", "--overwrite")
+    assert (done.returncode, before.exists()) == (0, False)
+    assert "update/staleness" not in read(tmp_path / "tensorboard").Tags()["scalars"]
+
+
+def test_a_comparison_has_a_folder_of_curves_per_rule_and_seed(tmp_path: Path) -> None:
+    pairs = ("--rule", "fedavg", "--rule", "asyncfeded", "--seed", "0", "--seed", "1")
+    done = asyncfeded("compare", *QUICK, *pairs, "--track", "tensorboard", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    folders = sorted(
+        str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob("*tfevents*")
+    )
+    assert folders == [
+        f"tensorboard/{rule}/seed-{seed}" for rule in ("asyncfeded", "fedavg") for seed in (0, 1)
+    ]
+
+
+def test_an_unknown_tracker_is_refused_by_name() -> None:
+    done = asyncfeded("run", *QUICK, "--track", "wandb")
+    assert done.returncode == 2
+    assert "'wandb' is not one of 'tensorboard', 'mlflow'" in done.stderr

@@ -8,6 +8,7 @@ import click
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.shared_options import config_option, overwrite_option, plain_name, with_folder
+from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.experiment.settings import comparison_settings
 from asyncfeded.own_code import short_name
 from asyncfeded.tasks.paper_task import PAPER_RULES
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 @settings_options(repeatable=("rule", "seed"))
 @config_option
 @overwrite_option
-def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
+@track_option
+def compare(config: Path | None, overwrite: bool, track: tuple[str, ...], **options: Any) -> None:
     """Run several rules and seeds; print a table, write compare.csv and compare.png.
 
     Without --rule, the five rules of the paper. Every rule meets the same initial model, data
@@ -49,16 +51,21 @@ def compare(config: Path | None, overwrite: bool, **options: Any) -> None:
         for settings in every
     ]
     runs = [resolve(settings) for settings in every]
+    named = [(short_name(one.rule), f"seed-{one.seed}") for one in every]
+    tracking = [trackers(track, folder, " ".join(name), *name) for name in named]
     examples = runs[0].load_data()
     console = make_console()
     comparison = Comparison()
     warnings: list[str] = []
-    folders = {folder: COMPARISON_FILES} | {s.out: RUN_FILES for s in every if s.out is not None}
+    files = (*COMPARISON_FILES, *tracked_files(track, folder))
+    folders = {folder: files} | {s.out: RUN_FILES for s in every if s.out is not None}
     # One Ray for all runs, where they need one.
     with result_folders(folders, overwrite), runs[0].connection():
-        for resolved in runs:
+        for line in where_to_look(track, folder):
+            say(console, line)
+        for resolved, own in zip(runs, tracking, strict=True):
             rule, seed = short_name(resolved.settings.rule), resolved.settings.seed
-            result = resolved.run([Progress(f"{rule:<19} seed {seed}", console)], examples)
+            result = resolved.run([*own, Progress(f"{rule:<19} seed {seed}", console)], examples)
             comparison.add(rule, result)
             warnings += [f"{rule}, seed {seed}: {warning}" for warning in result.warnings]
         title = f"{runs[0].title()}, {len(examples.train)} clients"

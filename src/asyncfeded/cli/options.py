@@ -43,7 +43,7 @@ GROUPS = {
     "How it is carried out": (
         *("on", "workers", "workers_on", "ray_address", "patience"),
         *("evaluate_every", "kernel"),
-        *("out", "overwrite", "config"),
+        *("out", "overwrite", "track", "config"),
     ),
 }
 

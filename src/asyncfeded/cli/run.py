@@ -8,6 +8,7 @@ import click
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.shared_options import config_option, overwrite_option, with_folder
+from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.own_code import short_name
 
@@ -21,7 +22,8 @@ NOT_SHOWN = (
 @settings_options(repeatable=())
 @config_option
 @overwrite_option
-def run(config: Path | None, overwrite: bool, **options: Any) -> None:
+@track_option
+def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options: Any) -> None:
     """Run one rule; write summary.json, events.jsonl, accuracy.csv, accuracy.png, clients.csv.
 
     \b
@@ -32,6 +34,7 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
       asyncfeded run --rule fedavg --leave client-3@60 --workers 2
       asyncfeded run --config my.toml --seed 1
       asyncfeded run --on ray --seconds 60
+      asyncfeded run --track tensorboard --out runs/mine
     """
     values = given_values(options, config)
     settings = run_settings(values)
@@ -43,10 +46,14 @@ def run(config: Path | None, overwrite: bool, **options: Any) -> None:
 
     console = make_console()
     resolved = resolve(settings)
-    examples = resolved.load_data()
     assert settings.out is not None
-    with result_folders({settings.out: RUN_FILES}, overwrite):
-        result = resolved.run([Progress(rule, console)], examples)
+    tracking = trackers(track, settings.out, rule)
+    examples = resolved.load_data()
+    files = (*RUN_FILES, *tracked_files(track, settings.out))
+    with result_folders({settings.out: files}, overwrite):
+        for line in where_to_look(track, settings.out):
+            say(console, line)
+        result = resolved.run([*tracking, Progress(rule, console)], examples)
     figures = {"task": resolved.task.title, **result.summary(), "results": settings.out}
     for name, value in figures.items():
         if name not in NOT_SHOWN:
