@@ -68,7 +68,7 @@ class Federation:
         the module has the last version in any case.
         """
         make_evaluator = partial(
-            Evaluator, deepcopy(self.module), self.test, self.loss, self.metrics
+            _evaluator, deepcopy(self.module), self.test, self.loss, self.metrics
         )
         recipe = TrainerRecipe(
             deepcopy(self.module), self.train, self.training, self.loss, self.seed
@@ -157,6 +157,16 @@ class Federation:
 
 def _call(callback: Callback, control: Run, event: Event) -> None:
     callback(event, control)
+
+
+def _evaluator(
+    module: nn.Module,
+    test: Mapping[str, TensorExamples],
+    loss: Loss,
+    metrics: Mapping[str, Metric] | None,
+) -> Evaluator:
+    """An evaluator with a module of its own, which no other evaluator takes over."""
+    return Evaluator(deepcopy(module), test, loss, metrics)
 
 
 def _measure_of(make_evaluator: Callable[[], Evaluator]) -> Measure:

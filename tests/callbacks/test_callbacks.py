@@ -84,6 +84,11 @@ def test_callbacks_that_only_watch_change_no_bit_of_the_log(tmp_path: Path) -> N
     assert watched.stopped_by is None
 
 
+def test_measuring_the_clients_changes_no_evaluation() -> None:
+    measured = federated(ClientCurves(every=0.5))
+    assert measured.metric("loss") == federated().metric("loss")
+
+
 def test_a_run_stops_at_the_first_evaluation_that_reaches_the_value() -> None:
     whole = federated().metric("accuracy")
     value = whole[2]
