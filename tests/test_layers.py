@@ -34,25 +34,18 @@ ALLOWED = {
         *("argument_kinds", "client_data", "federation", "result"),
     },
     "tasks": {"core", "data", "learning", "on_demand", "own_code", "client_data"},
+    "comparison": {
+        *("core", "runtime", "callbacks", "report", "result", "files", "version"),
+        *("front_door", "learning", "randomness"),
+    },
     "experiment": {
-        *(
-            "core",
-            "tasks",
-            "rules",
-            "guards",
-            "runtime",
-            "learning",
-            "data",
-            "report",
-            "store",
-            "result",
-        ),
+        *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
         *("federation", "tasks", "own_code", "client_data"),
     },
     "cli": {
         *("core", "rules", "callbacks", "experiment", "tasks", "data", "report", "runtime"),
-        *("own_code", "contract", "version"),
+        *("own_code", "contract", "comparison", "version"),
     },
     "__main__": {"cli"},
 }

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         TensorBoard,
     )
     from asyncfeded.cluster.world import Ray, RayWorkers
+    from asyncfeded.comparison import Comparison
+    from asyncfeded.comparison.side_by_side import compare
     from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError, TrainingError
     from asyncfeded.core.history import VersionHistory
     from asyncfeded.core.hyperparameters import hyperparameters
@@ -44,6 +46,7 @@ __all__ = [
     "ClientCurves",
     "ClientNames",
     "ClientUpdate",
+    "Comparison",
     "Decision",
     "EventLog",
     "FileError",
@@ -74,6 +77,7 @@ __all__ = [
     "Virtual",
     "Work",
     "__version__",
+    "compare",
     "federate",
     "guards",
     "hyperparameters",
@@ -88,6 +92,7 @@ _LATER = {
     "ClientCurves": "asyncfeded.callbacks",
     "ClientNames": "asyncfeded.on_demand",
     "ClientUpdate": "asyncfeded.core.messages",
+    "Comparison": "asyncfeded.comparison",
     "Decision": "asyncfeded.core.rule",
     "EventLog": "asyncfeded.callbacks",
     "FileError": "asyncfeded.core.errors",
@@ -117,6 +122,7 @@ _LATER = {
     "VersionHistory": "asyncfeded.core.history",
     "Virtual": "asyncfeded.simulation.world",
     "Work": "asyncfeded.core.rule",
+    "compare": "asyncfeded.comparison.side_by_side",
     "federate": "asyncfeded.front_door",
     "hyperparameters": "asyncfeded.core.hyperparameters",
 }

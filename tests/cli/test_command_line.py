@@ -81,8 +81,12 @@ def test_a_file_gives_settings_and_options_override_it(tmp_path: Path) -> None:
 def test_a_comparison_prints_a_table_and_draws_a_plot(tmp_path: Path) -> None:
     out = tmp_path / "compare"
     rules = ["--rule", "asyncfeded", "--rule", "fedavg"]
-    done = asyncfeded("compare", *QUICK, *rules, "--seed", "0", "--seed", "1", "--out", out)
+    seeds = ["--seed", "0", "--seed", "1", "--target", "0.999"]
+    done = asyncfeded("compare", *QUICK, *rules, *seeds, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
+    headings = "max accuracy +90 % of its own maximum +99.9 % after +p vs. best +clients 5–95 % "
+    assert re.search(headings, done.stdout)
+    assert len(re.findall("never|n too small", done.stdout)) == 3
     assert re.search(r"asyncfeded +\d+\.\d\d% ± \d+\.\d\d%", done.stdout)
     with (out / "compare.csv").open() as file:
         rows = {row["rule"]: row for row in csv.DictReader(file)}

@@ -19,7 +19,7 @@ from asyncfeded.rules import REGISTRY
 Command = Callable[..., None]
 
 GROUPS = {
-    "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths"),
+    "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths", "target"),
     "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "split", "test_clients"),
     "The clients' devices": (
         "suspension",

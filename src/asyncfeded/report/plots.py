@@ -52,18 +52,19 @@ def metrics_over_time(
 def rules_over_time(
     path: str | Path,
     seconds: Sequence[float],
-    accuracy: Mapping[str, npt.NDArray[np.float64]],
+    values: Mapping[str, npt.NDArray[np.float64]],
     title: str,
     time: str = "virtual time (s)",
+    metric: str = "accuracy",
 ) -> None:
     """Draw rules side by side, as the paper's Figure 2 does.
 
-    `accuracy` has one array of (seeds, seconds) per rule. The line is the mean over seeds, the
+    `values` has one array of (seeds, seconds) per rule. The line is the mean over seeds, the
     band one standard deviation either way. `time` says what the seconds are.
     """
-    figure, axes = _axes(title, time)
-    figure.set_figheight(max(HEIGHT, 0.5 + 0.24 * len(accuracy)))  # room for all names
-    for index, (rule, runs) in enumerate(accuracy.items()):
+    figure, axes = _axes(title, metric, time)
+    figure.set_figheight(max(HEIGHT, 0.5 + 0.24 * len(values)))  # room for all names
+    for index, (rule, runs) in enumerate(values.items()):
         colour = COLOURS[index % len(COLOURS)]
         line = LINES[index // len(COLOURS) % len(LINES)]
         mean, sd = runs.mean(axis=0), deviation(runs)
@@ -130,11 +131,11 @@ def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.floa
     return means
 
 
-def _axes(title: str, time: str) -> tuple[Figure, Axes]:
+def _axes(title: str, metric: str, time: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize="medium")
-    _style(axes, "accuracy", time)
+    _style(axes, metric, time)
     return figure, axes
 
 

@@ -1,0 +1,56 @@
+"""What runs are compared by: a metric, and whether it is to be high or low."""
+
+from dataclasses import dataclass
+from math import isnan, nan
+
+from asyncfeded.callbacks.goals import Goal
+from asyncfeded.core.metrics import ACCURACY
+from asyncfeded.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """A metric and its goal, "max" or "min"."""
+
+    metric: str
+    goal: Goal
+
+    @property
+    def sign(self) -> float:
+        """What makes the better of two values the higher one."""
+        return 1.0 if self.goal == "max" else -1.0
+
+    def best_of(self, run: Result) -> float | None:
+        """The best value that was measured in a run."""
+        known = [value for value in run.metric(self.metric) if not isnan(value)]
+        return max(known, key=lambda value: self.sign * value, default=None)
+
+    def final_of(self, run: Result) -> float | None:
+        """The last value that was measured."""
+        return next(reversed(run.metric(self.metric)), None)
+
+    def seconds_to(self, run: Result, target: float | None) -> float | None:
+        """When the metric was first as good as the target; None if it never was."""
+        if target is None:
+            return None
+        for point in run.curve:
+            value = point.metrics.get(self.metric, nan)
+            if self.sign * value >= self.sign * target:
+                return point.seconds
+        return None
+
+    def t90_of(self, run: Result) -> float | None:
+        """When 90 % of the run's own maximum was first reached; a minimum has no such time."""
+        best = self.best_of(run)
+        if best is None or best <= 0 or self.goal == "min":
+            return None
+        return self.seconds_to(run, 0.9 * best)
+
+    @property
+    def form(self) -> str:
+        """How values are formatted in a table."""
+        return ".2%" if self.metric == ACCURACY else ".4g"
+
+    def named(self, target: float) -> str:
+        """A target as a heading has it."""
+        return f"{100 * target:g} %" if self.metric == ACCURACY else f"{self.metric} {target:g}"
