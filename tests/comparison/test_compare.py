@@ -11,7 +11,7 @@ from torch import nn
 from asyncfeded import Comparison, EventLog, StopAfter, compare, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.runtime.control import Run
-from asyncfeded.runtime.events import Event, Joined, Started
+from asyncfeded.runtime.events import Event, Joined, Received, Started
 
 TWO = {"ours": rules.asyncfeded(), "buffer": rules.fedbuff(buffer_size=2)}
 
@@ -59,7 +59,11 @@ def test_every_rule_meets_the_same_model_and_devices_in_each_seed() -> None:
     }
     assert begun["ours", 0] == begun["buffer", 0] != begun["ours", 1] == begun["buffer", 1]
     arrivals = {
-        key: {e.receipt.client_id: e.seconds for e in events if getattr(e, "round", None) == 0}
+        key: {
+            e.receipt.client_id: e.seconds
+            for e in events
+            if isinstance(e, Received) and e.round == 0
+        }
         for key, events in heard.runs.items()
     }
     assert arrivals["ours", 0] == arrivals["buffer", 0] != arrivals["ours", 1]
