@@ -41,7 +41,7 @@ ALLOWED = {
     "experiment": {
         *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
-        *("federation", "tasks", "own_code", "client_data"),
+        *("federation", "tasks", "own_code", "client_data", "callbacks"),
     },
     "cli": {
         *("core", "rules", "callbacks", "experiment", "tasks", "data", "report", "runtime"),

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "asyncfeded.cli.run:run",
     "check-rule": "asyncfeded.cli.check_rule:check_rule",
     "compare": "asyncfeded.cli.compare:compare",
+    "sweep": "asyncfeded.cli.sweep:sweep",
     "data": "asyncfeded.cli.data:data",
 }
 
@@ -37,6 +38,7 @@ def cli() -> None:
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
     asyncfeded compare --seconds 60                    the five rules of the paper
+    asyncfeded sweep --search lam=0.1:10:log …         good hyperparameters of a rule
     asyncfeded paper --workers 2                       the paper's figures (first: make paper)
     asyncfeded data list                               the data sets that are there
     asyncfeded run --rule my_rule.py:momentum          a rule of your own

@@ -20,6 +20,7 @@ Command = Callable[..., None]
 
 GROUPS = {
     "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths", "target"),
+    "The search": ("search", "trials", "sampler", "metric"),
     "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "split", "test_clients"),
     "The clients' devices": (
         "suspension",
@@ -82,8 +83,10 @@ class GroupedCommand(click.Command):
         }
         shown = {"help"}
         for heading, names in GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl([records[name] for name in names if name in records])
+            found = [records[name] for name in names if name in records]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl(found)
             shown.update(names)
         with formatter.section("Hyperparameters of the rule (default: the paper's for the task)"):
             formatter.write_dl([r for name, r in records.items() if name not in shown])

@@ -72,6 +72,12 @@ def build_rule(rule: str, values: Mapping[str, object]) -> AnyRule:
     return made
 
 
+def read_value(rule: str, name: str, value: object) -> Any:
+    """A hyperparameter's value as the rule gets it; refused if it is outside its limits."""
+    hyperparameter = hyperparameters(rule)[name]
+    return hyperparameter.checked(_read(hyperparameter, value))
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Say that there is no such name, and which is near to it."""
     known = list(known)

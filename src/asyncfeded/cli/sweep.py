@@ -1,0 +1,153 @@
+"""`asyncfeded sweep`: search for good hyperparameters of a rule."""
+
+from collections.abc import Mapping
+from math import nan
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
+from asyncfeded.cli.output import make_console, say
+from asyncfeded.cli.shared_options import config_option, overwrite_option
+from asyncfeded.core.errors import SettingError
+from asyncfeded.experiment.settings import RunSettings, comparison_settings
+from asyncfeded.own_code import short_name
+
+if TYPE_CHECKING:
+    from asyncfeded.experiment.sweep import Sampler
+
+SHOWN = 10
+DECIDES_NOTHING = {"out", "seed", "workers", "workers_on", "ray_address", "patience"}
+"""Settings that a later call may have others of; the seeds are compared as a list."""
+
+
+@click.command(cls=GroupedCommand)
+@settings_options(repeatable=("seed",))
+@click.option(
+    "--search",
+    multiple=True,
+    metavar="TEXT",
+    help="what to search, as lam=0.1:10:log, lam=1:5 or kappa=0,0.5,1; may be repeated",
+)
+@click.option("--trials", type=click.IntRange(1), default=20, help="how many in all [default: 20]")
+@click.option(
+    "--sampler",
+    type=click.Choice(["tpe", "grid", "random"]),
+    default="tpe",
+    help="how points are chosen: by Optuna's TPE, all of a grid, or at random [default: tpe]",
+)
+@click.option("--metric", default="accuracy", help="what is to be good [default: accuracy]")
+@config_option
+@overwrite_option
+def sweep(
+    search: tuple[str, ...],
+    trials: int,
+    sampler: "Sampler",
+    metric: str,
+    config: Path | None,
+    overwrite: bool,
+    **options: Any,
+) -> None:
+    """Search for good hyperparameters; print a table, write sweep.csv and best.toml.
+
+    A trial is a run with every seed that is given; the mean of their best values counts. The
+    folder keeps all trials: a second call with more --trials goes on, also after an interrupt.
+
+    \b
+    Examples:
+      asyncfeded sweep --search lam=0.1:10:log --search kappa=0,0.5,1 --seconds 60 --out runs/lam
+      asyncfeded sweep --rule fedbuff --search buffer-size=1:20 --sampler random --out runs/m
+      asyncfeded run --config runs/m/best.toml
+    """
+    values = {"rule": "asyncfeded", "seed": [0], **given_values(options, config)}
+    if "out" not in values:
+        raise SettingError("out must be given: the folder keeps the trials for a later call")
+    rule = str(values["rule"])
+    bases = comparison_settings(values)
+    from asyncfeded.callbacks.goals import goal_of
+    from asyncfeded.callbacks.progress import Progress
+    from asyncfeded.comparison.yardstick import Yardstick
+    from asyncfeded.experiment.folders import result_folders
+    from asyncfeded.experiment.hyperparameters import read_value
+    from asyncfeded.experiment.run import resolve
+    from asyncfeded.experiment.search_space import read_space
+    from asyncfeded.experiment.sweep import SWEEP_FILES, Point, Sweep
+    from asyncfeded.report.tables import as_text
+
+    space = read_space(rule, search)
+    for name in space:
+        if name in values:
+            raise SettingError(f"{name} must be searched or given, not both; given {values[name]}")
+    base = bases[0]
+    first = resolve(base)
+    examples = first.load_data()
+    given = {name: read_value(rule, name, value) for name, value in base.hyperparameters.items()}
+    yardstick = Yardstick(metric, goal_of(metric, None))
+    heading = f"{yardstick.goal} {metric}"
+    console = make_console()
+
+    def measure(number: int, point: Point) -> float:
+        found = []
+        texts = {name: _as_given(value) for name, value in point.items()}
+        for settings in comparison_settings({**values, **texts}):
+            resolved = resolve(settings.model_copy(update={"out": None}))
+            label = f"trial {number:<3} seed {settings.seed}"
+            result = resolved.run([Progress(label, console)], examples)
+            best = yardstick.best_of(result)
+            if metric not in result.metrics:
+                measured = ", ".join(result.metrics)
+                raise SettingError(
+                    f"metric must be one that is measured, {measured}; given {metric!r}"
+                )
+            found.append(nan if best is None else best)
+        mean = fmean(found)
+        shown = ", ".join(f"{name} {_shown(value)}" for name, value in point.items())
+        say(console, f"trial {number}: {heading} {mean:{yardstick.form}}, {shown}")
+        return mean
+
+    assert base.out is not None
+    with (
+        result_folders({base.out: SWEEP_FILES if overwrite else ()}, overwrite),
+        first.connection(),
+    ):
+        made_with = {
+            **base.model_dump(mode="json", exclude=DECIDES_NOTHING),
+            "seeds": [settings.seed for settings in bases],
+            "hyperparameters": given,
+            "search": sorted(search),
+            "sampler": sampler,
+            "metric": metric,
+        }
+        search_on = Sweep(base.out, space, sampler, yardstick.goal, base.seed, made_with)
+        try:
+            search_on.run(trials, measure)
+        finally:
+            if search_on.tried():
+                search_on.write(heading, {**_plain(base, values), **given})
+    rows = [
+        [str(t.number), format(t.value, yardstick.form), *(_shown(t.point[name]) for name in space)]
+        for t in search_on.ranking()[:SHOWN]
+    ]
+    tried = len(search_on.tried())
+    title = f"{first.title(short_name(rule))}: the best {len(rows)} of {tried} trials"
+    say(console, as_text(title, ["trial", heading, *space], rows))
+    say(console, f"best settings: {base.out / 'best.toml'}")
+
+
+def _plain(base: RunSettings, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were given, for a file; of several seeds, none."""
+    names = {name for name in values if name in RunSettings.model_fields} - {"out"}
+    if len(values["seed"]) > 1:
+        names.remove("seed")
+    return base.model_dump(mode="json", include=names)
+
+
+def _as_given(value: Any) -> Any:
+    """A value as it would be typed."""
+    return "none" if value is None else value
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
