@@ -12,7 +12,7 @@ import numpy as np
 from asyncfeded import TrainTask
 from asyncfeded.core.messages import Train
 from asyncfeded.core.vectors import Vector
-from asyncfeded.simulation.devices import DeviceModel
+from asyncfeded.runtime.devices import Devices
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Client:
 def simulate(
     initial: Vector,
     train: Train,
-    devices: DeviceModel,
+    devices: Devices,
     names: Sequence[str],
     seconds: float,
     lam: float,
@@ -44,7 +44,7 @@ def simulate(
     def send(name: str, epochs: int, number: int, now: float) -> Client:
         nonlocal sent
         sent += 1
-        time = devices.round_time(name, number, epochs, initial.nbytes)
+        time = devices.round_time(name, number, epochs, initial.nbytes, now)
         arrives = now + time.total
         return Client(name, len(versions), epochs, number, arrives, time.lost, sent)
 

@@ -24,8 +24,9 @@ ALLOWED = {
     "report": {"core", "files"},
     "store": {"core", "runtime", "files"},
     "callbacks": {"core", "runtime", "store", "files"},
-    "simulation": {"core", "runtime", "randomness", "on_demand"},
-    "cluster": {"core", "runtime"},
+    "availability": {"core", "runtime", "randomness", "on_demand", "files"},
+    "simulation": {"core", "runtime", "availability", "randomness", "on_demand"},
+    "cluster": {"core", "runtime", "availability"},
     "result": {"core", "runtime", "report", "files", "version"},
     "federation": {"client_data", "core", "runtime", "learning", "store", "result", "on_demand"},
     "argument_kinds": {"core", "learning"},
@@ -41,7 +42,7 @@ ALLOWED = {
     "experiment": {
         *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),
         *("simulation", "cluster", "randomness", "on_demand", "files", "version"),
-        *("federation", "tasks", "own_code", "client_data", "callbacks"),
+        *("federation", "tasks", "own_code", "client_data", "callbacks", "availability"),
     },
     "cli": {
         *("core", "rules", "callbacks", "experiment", "tasks", "data", "report", "runtime"),

@@ -11,6 +11,7 @@ from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
     from asyncfeded import guards, rules
+    from asyncfeded.availability.availability import Availability
     from asyncfeded.callbacks import (
         ClientCurves,
         EventLog,
@@ -37,22 +38,31 @@ if TYPE_CHECKING:
     from asyncfeded.learning.local_training import LocalTraining
     from asyncfeded.on_demand import ClientNames, OnDemand
     from asyncfeded.result import Result
+    from asyncfeded.runtime.devices import Devices, RoundTime
+    from asyncfeded.runtime.membership import Membership
+    from asyncfeded.simulation.devices import Device, DeviceModel
+    from asyncfeded.simulation.profiles import heterogeneous_devices
     from asyncfeded.simulation.world import Virtual
     from asyncfeded.tasks.own_task import Task
 
 __all__ = [
     "Arrival",
     "AsyncFedEDError",
+    "Availability",
     "ClientCurves",
     "ClientNames",
     "ClientUpdate",
     "Comparison",
     "Decision",
+    "Device",
+    "DeviceModel",
+    "Devices",
     "EventLog",
     "FileError",
     "KeepBest",
     "LocalTraining",
     "MLflow",
+    "Membership",
     "OnDemand",
     "PersistentMap",
     "Progress",
@@ -62,6 +72,7 @@ __all__ = [
     "Refusal",
     "Result",
     "RoundEnd",
+    "RoundTime",
     "Rule",
     "Run",
     "Server",
@@ -80,6 +91,7 @@ __all__ = [
     "compare",
     "federate",
     "guards",
+    "heterogeneous_devices",
     "hyperparameters",
     "partition",
     "rules",
@@ -89,16 +101,21 @@ __all__ = [
 _LATER = {
     "Arrival": "asyncfeded.core.rule",
     "AsyncFedEDError": "asyncfeded.core.errors",
+    "Availability": "asyncfeded.availability.availability",
     "ClientCurves": "asyncfeded.callbacks",
     "ClientNames": "asyncfeded.on_demand",
     "ClientUpdate": "asyncfeded.core.messages",
     "Comparison": "asyncfeded.comparison",
     "Decision": "asyncfeded.core.rule",
+    "Device": "asyncfeded.simulation.devices",
+    "DeviceModel": "asyncfeded.simulation.devices",
+    "Devices": "asyncfeded.runtime.devices",
     "EventLog": "asyncfeded.callbacks",
     "FileError": "asyncfeded.core.errors",
     "KeepBest": "asyncfeded.callbacks",
     "LocalTraining": "asyncfeded.learning.local_training",
     "MLflow": "asyncfeded.callbacks",
+    "Membership": "asyncfeded.runtime.membership",
     "OnDemand": "asyncfeded.on_demand",
     "PersistentMap": "asyncfeded.core.persistent",
     "Progress": "asyncfeded.callbacks",
@@ -108,6 +125,7 @@ _LATER = {
     "Refusal": "asyncfeded.core.messages",
     "Result": "asyncfeded.result",
     "RoundEnd": "asyncfeded.core.rule",
+    "RoundTime": "asyncfeded.runtime.devices",
     "Rule": "asyncfeded.core.rule",
     "Run": "asyncfeded.callbacks",
     "Server": "asyncfeded.core.server",
@@ -124,6 +142,7 @@ _LATER = {
     "Work": "asyncfeded.core.rule",
     "compare": "asyncfeded.comparison.side_by_side",
     "federate": "asyncfeded.front_door",
+    "heterogeneous_devices": "asyncfeded.simulation.profiles",
     "hyperparameters": "asyncfeded.core.hyperparameters",
 }
 """What is imported when it is first asked for, and from where."""

@@ -122,7 +122,7 @@ def test_imposed_delays_are_slept(gates: Gates) -> None:
     transport = RayTransport(
         {"a": gates.client()},
         LONGEST_SECONDS,
-        delays=lambda _: Imposed(before=0.1, compute=0.2, after=0.1),
+        delays=lambda *_: Imposed(before=0.1, compute=0.2, after=0.1),
     )
     events = drive(transport)
     first, second = until(events, Received), until(events, Received)
@@ -134,7 +134,7 @@ def test_imposed_delays_come_on_top_of_the_deadline(gates: Gates) -> None:
     transport = RayTransport(
         {"a": gates.client()},
         LONGEST_SECONDS,
-        delays=lambda _: Imposed(before=0.3, compute=0.4, after=0.3),
+        delays=lambda *_: Imposed(before=0.3, compute=0.4, after=0.3),
         deadlines=Scripted(0.5),
     )
     lost = until(drive(transport), Left, "a")
@@ -313,7 +313,10 @@ def test_a_run_ends_when_its_time_is_over(gates: Gates) -> None:
     [
         ({"seconds": 0.0}, "seconds must be a finite number above 0; given 0.0"),
         ({"seconds": 1.0, "memberships": []}, "memberships must be at least one client"),
-        ({"seconds": 1.0, "memberships": [Membership("a")] * 2}, "clients must have different ids"),
+        (
+            {"seconds": 1.0, "memberships": [Membership("a")] * 2},
+            "memberships of client 'a' must not overlap; given 0 to inf and 0 to inf",
+        ),
     ],
 )
 def test_bad_settings_are_named(arguments: dict[str, Any], message: str) -> None:

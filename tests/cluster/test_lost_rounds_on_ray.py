@@ -17,7 +17,7 @@ LOST = MOST_FAILURES + 2
 """More than a client may fail in a row: a lost round is no failure."""
 
 
-def lost_at_first(task: TrainTask) -> Imposed:
+def lost_at_first(task: TrainTask, _begins: float) -> Imposed:
     """The first rounds of client-0 are lost."""
     return Imposed(lost=task.client_id == "client-0" and task.round < LOST)
 

@@ -1,5 +1,7 @@
 """The server, told that an update will not come."""
 
+from dataclasses import replace
+
 import pytest
 
 from asyncfeded import Server, rules
@@ -54,3 +56,29 @@ def test_a_round_of_survivors_whose_step_is_not_finite_is_counted() -> None:
     server.lose_round("b", second.round, "suspended")
     assert server.refused == {Refusal.STEP_NOT_FINITE: 1}
     assert server.version == 1
+
+
+def test_who_leaves_in_the_middle_of_a_round_may_lose_it_by_name_and_comes_back() -> None:
+    server = Server(vector(0), rules.asyncfeded(lam=1, eps=1, gamma_bar=5.0, kappa=1.0))
+    task = server.receive(answer(server.join("a"), [1.0])).next_task
+    assert task is not None
+    assert server.takes_part("a")
+    assert server.leave("a", lost="away") == ()
+    assert not server.takes_part("a")
+    assert server.lost == {"away": 1}
+    back = server.join("a")
+    assert (back.round, back.epochs) == (task.round + 1, task.epochs)
+    # What was taken stays known: the first update again, without its round, is a duplicate.
+    again = replace(answer(task, [1.0]), version=1, round=None)
+    assert server.receive(again).reason is Refusal.DUPLICATE
+
+
+def test_who_waits_for_the_end_of_a_round_loses_nothing_when_it_leaves() -> None:
+    server = Server(vector(0), rules.fedavg())
+    first, _ = server.join("a"), server.join("b")
+    server.receive(answer(first, [1.0]))
+    assert server.leave("a", lost="away") == ()
+    assert not server.lost
+    assert server.leave("b", lost="away") == ()  # the round ends with what a has reported
+    assert server.lost == {"away": 1}
+    assert server.parameters.tolist() == [1.0]

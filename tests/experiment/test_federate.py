@@ -233,7 +233,7 @@ class InTurn:
     def first(self) -> list[str]:
         return [self._line.popleft(), self._line.popleft()]
 
-    def after(self, client_id: str) -> str:
+    def after(self, client_id: str, seconds: float) -> str:
         self._line.append(client_id)
         return self._line.popleft()
 

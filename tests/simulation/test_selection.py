@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import toy
-from asyncfeded import ClientUpdate, Refusal, Server, TrainTask, rules
+from asyncfeded import Availability, ClientUpdate, Refusal, Server, TrainTask, rules
 from asyncfeded.core.errors import SettingError
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.runtime.events import Event, Joined, Received, Replaced
@@ -55,6 +55,47 @@ def test_where_all_are_at_work_each_goes_on() -> None:
     selection = UniformSelection(ClientNames(3), 3)
     assert sorted(selection.first()) == list(ClientNames(3))
     assert [selection.after(name) for name in ClientNames(3)] == list(ClientNames(3))
+
+
+def half_are_there(clients: int) -> Availability:
+    """Those with an even number, for the first minute of every hour."""
+    spans = {
+        name: [(0.0, 60.0)] if number % 2 == 0 else [(1800.0, 1860.0)]
+        for number, name in enumerate(ClientNames(clients))
+    }
+    return Availability.from_periods(spans, repeat_every=3600.0)
+
+
+def test_everybody_who_is_there_is_chosen_alike() -> None:
+    selection = UniformSelection(ClientNames(20), 4, 0, half_are_there(20))
+    working = selection.first()
+    counts: Counter[str] = Counter()
+    for number in range(10_000):
+        working[number % 4] = selection.after(working[number % 4], 30.0)
+        counts[working[number % 4]] += 1
+    # 1,000 each, with a standard deviation of about 31; nobody of the others.
+    assert set(counts) == {f"client-{number}" for number in range(0, 20, 2)}
+    assert max(abs(count - 1000) for count in counts.values()) < 150
+
+
+@pytest.mark.parametrize("clients", [20, 3000])
+def test_where_nobody_is_there_the_first_to_return_is_chosen(clients: int) -> None:
+    selection = UniformSelection(ClientNames(clients), 2, 0, half_are_there(clients))
+    working = selection.first()
+    # At second 900 all are away: the odd ones return at 1800, the even ones at 3600.
+    chosen = [selection.after(name, 900.0) for name in working]
+    assert all(int(name.removeprefix("client-")) % 2 == 1 for name in chosen)
+
+
+def test_clients_that_are_always_there_are_drawn_as_without_a_presence() -> None:
+    names = ClientNames(50)
+    always = Availability.from_periods({name: [(0.0, 1e9)] for name in names})
+    chosen = []
+    for presence in (None, always):
+        selection = UniformSelection(names, 3, 0, presence)
+        working = selection.first()
+        chosen.append([*working, *(selection.after(name, 1.0) for name in working)])
+    assert chosen[0] == chosen[1]
 
 
 @pytest.mark.parametrize("at_work", [0, 4])
@@ -119,7 +160,7 @@ class SameThenOther:
     def first(self) -> list[str]:
         return ["a"]
 
-    def after(self, client_id: str) -> str:
+    def after(self, client_id: str, seconds: float) -> str:
         self.asked += 1
         return client_id if self.asked == 1 else "b"
 

@@ -15,9 +15,10 @@ import toy
 from asyncfeded import ClientUpdate, Server, TrainTask, VersionHistory, rules
 from asyncfeded.core.errors import SettingError, TrainingError
 from asyncfeded.core.messages import Train
+from asyncfeded.runtime.devices import RoundTime
 from asyncfeded.runtime.events import Event, Joined, Left, Received
 from asyncfeded.runtime.loop import run
-from asyncfeded.runtime.membership import Membership
+from asyncfeded.runtime.membership import Membership, Stays
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.suspension import Hangs
 from asyncfeded.simulation.transport import VirtualTransport
@@ -73,6 +74,39 @@ def test_the_engine_makes_the_versions_of_the_reference_simulator(
         assert history[number].tobytes() == parameters.tobytes()
 
 
+class Rush:
+    """Devices of one's own, on which everything takes three times as long between 10 and 20 s."""
+
+    def round_time(
+        self, client_id: str, round_number: int, epochs: int, num_bytes: int, begins: float
+    ) -> RoundTime:
+        factor = 3.0 if 10 <= begins < 20 else 1.0
+        number = toy.NAMES.index(client_id)
+        return RoundTime(0.0, 0.0, factor * epochs * (0.05 + 0.013 * number), 0.0)
+
+
+def test_devices_that_look_at_the_clock_agree_with_the_reference_simulator() -> None:
+    history = VersionHistory("everything")
+    server = Server(toy.toy_initial(), rules.asyncfeded(), history=history)
+    transport = VirtualTransport(Rush(), InProcess(toy.toy_train), EVERYBODY, 30.0)
+    events = list(run(server, transport, 30.0))
+    expected = simulate(
+        toy.toy_initial(),
+        toy.toy_train,
+        Rush(),
+        toy.NAMES,
+        seconds=30.0,
+        lam=5.0,
+        eps=5.0,
+        gamma_bar=3.0,
+        kappa=1.0,
+    )
+    assert server.version == len(expected)
+    assert history[server.version].tobytes() == expected[-1].tobytes()
+    slow = [e for e in events if isinstance(e, Received) and 10 <= e.seconds < 20]
+    assert 0 < len(slow) < len(expected) / 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rules.REGISTRY)
 def test_the_log_is_the_same_to_the_bit_for_any_number_of_workers(name: str) -> None:
@@ -115,6 +149,31 @@ def test_clients_can_join_late_and_leave_for_good() -> None:
     assert min(times["client-1"]) > 5.0
     assert max(times["client-2"]) < 12.0
     assert server.clients == ("client-0", "client-1")
+
+
+def test_a_client_may_come_and_go_again_and_again() -> None:
+    # Its rounds take 4 s and more at K = 10: it comes back twice, once at the moment it leaves.
+    spans = [(20.0, 26.0), (0.0, 6.0), (6.0, 11.0)]
+    memberships = [*EVERYBODY[:3], *(Membership("client-3", *span) for span in spans)]
+    server = Server(toy.toy_initial(), rules.asyncfeded())
+    events, _ = play(server, InProcess(toy.toy_train), suspension=0.0, memberships=memberships)
+    mine = [event for event in events if getattr(event, "client_id", "") == "client-3"]
+    assert [(type(event), event.seconds) for event in mine] == [
+        *((Joined, 0.0), (Left, 6.0), (Joined, 6.0), (Left, 11.0)),
+        *((Joined, 20.0), (Left, 26.0)),
+    ]
+    updates = [
+        event
+        for event in events
+        if isinstance(event, Received) and event.receipt.client_id == "client-3"
+    ]
+    assert all(event.receipt.accepted for event in updates)
+    # A round that it takes with it when it leaves has a number, too.
+    assert [event.round for event in updates] == [0, 2, 4]
+    back = [event.epochs for event in mine if isinstance(event, Joined)]
+    assert back[0] == 10
+    kept = [event.receipt.next_task.epochs for event in updates if event.receipt.next_task]
+    assert back[1:] == kept[:2]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -230,7 +289,11 @@ def test_a_worker_computes_on_one_thread() -> None:
             lambda: VirtualTransport(
                 toy.toy_devices(), InProcess(toy.toy_train), [Membership("a")] * 2, 1.0
             ),
-            "clients must have different ids",
+            "memberships of client 'a' must not overlap; given 0 to inf and 0 to inf",
+        ),
+        (
+            lambda: Stays([Membership("b", 100, 200), Membership("a"), Membership("b", 0, 101.5)]),
+            "memberships of client 'b' must not overlap; given 0 to 101.5 and 100 to 200",
         ),
     ],
 )

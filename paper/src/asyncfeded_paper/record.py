@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -23,6 +24,8 @@ NO_RESULT = (
     "allow_unused",
 )
 """Settings that change how a run is carried out, and nothing that it gives."""
+FILES = {"hangs_from": "hangs_sha256", "availability": "availability_sha256"}
+"""Settings that are files, and the digest of their content."""
 NO_DEFAULT = object()
 
 
@@ -73,12 +76,10 @@ def identity(settings: RunSettings, data_sha256: str) -> dict[str, Any]:
     known = resolve(settings).known()
     kept = {name: value for name, value in known.items() if name not in NO_RESULT}
     kept["data_sha256"] = data_sha256
-    if settings.hangs_from is not None:
-        content = settings.hangs_from.read_bytes()
-        kept |= {
-            "hangs_from": settings.hangs_from.name,
-            "hangs_sha256": sha256(content).hexdigest(),
-        }
+    for name, digest in FILES.items():
+        path: Path | None = getattr(settings, name)
+        if path is not None:
+            kept |= {name: path.name, digest: sha256(path.read_bytes()).hexdigest()}
     return {**kept, "results": RESULTS}
 
 
@@ -94,7 +95,8 @@ def key(known: Mapping[str, Any]) -> str:
     given = {
         name: value for name, value in known.items() if value != defaults.get(name, NO_DEFAULT)
     }
-    given.pop("hangs_from", None)  # its content counts, not its name
+    for name in FILES:
+        given.pop(name, None)  # its content counts, not its name
     return key_of({**given, "rule": known["rule"], "hyperparameters": told})
 
 

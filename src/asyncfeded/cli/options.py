@@ -29,6 +29,9 @@ GROUPS = {
         "hangs_from",
         "devices",
         "start_up",
+        "availability",
+        "when_away",
+        "repeat_every",
         "join",
         "leave",
     ),
@@ -48,6 +51,7 @@ GROUPS = {
     ),
 }
 
+FILES = ("hangs_from", "availability")
 
 TASK_DEFAULTS = (
     *("learning_rate", "momentum", "decay", "decay_per", "batch_size"),
@@ -146,9 +150,8 @@ def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
         text += f" [default: {default}]"
     elif name in TASK_DEFAULTS:
         text += " [default: the task's]"
-    return click.option(
-        _flag(name), metavar=_metavar(field.annotation), multiple=multiple, help=text
-    )
+    metavar = "FILE" if name in FILES else _metavar(field.annotation)
+    return click.option(_flag(name), metavar=metavar, multiple=multiple, help=text)
 
 
 def _hyperparameter_words(

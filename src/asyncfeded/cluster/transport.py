@@ -1,6 +1,7 @@
 """Ray as a transport: every client a process of its own, in real time."""
 
 import time
+from bisect import insort
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +31,11 @@ from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import ClusterError, require
 from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import ClientUpdate, TrainTask
-from asyncfeded.runtime.membership import Membership, check_memberships
+from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
 
-Delays = Callable[[TrainTask], Imposed]
-"""What a client's device would take for a task."""
+Delays = Callable[[TrainTask, float], Imposed]
+"""What a client's device would take for a task that it is given at this time of the run."""
 
 QUIET_SECONDS = 10.0
 """After how long without a word the watchdog says who is waited for."""
@@ -56,13 +57,19 @@ class _Call:
     imposed_seconds: float = 0.0
 
 
+def _joins(stay: Stay) -> float:
+    return stay.joins
+
+
 class RayTransport:
     """Clients as Ray actors, from 0 to `seconds` of real time.
 
     The clock starts when the first signal is asked for; those who take part from the beginning are
     ready by then. A client whose process dies, whose training raises or that misses its deadline
     leaves, which releases its lease; Ray starts its process again, and it joins anew. After
-    `MOST_FAILURES` in a row it is given up.
+    `MOST_FAILURES` in a row it is given up. With a `presence`, clients take part only while they
+    are there: who goes away loses its round, its process ends and another is made ready, and the
+    client joins again when it is back.
     """
 
     def __init__(
@@ -74,19 +81,20 @@ class RayTransport:
         delays: Delays | None = None,
         deadlines: Deadlines | None = None,
         quiet_seconds: float = QUIET_SECONDS,
+        presence: Presence | None = None,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
         members = [Membership(name) for name in clients] if memberships is None else memberships
         require(len(members) > 0, "memberships", "at least one client", members)
-        check_memberships(members)
         self._clients = clients
         self._seconds = seconds
         self._delays = delays
         self._deadlines = Deadlines() if deadlines is None else deadlines
         self._quiet_seconds = quiet_seconds
         self._published = Published()
-        self._joins = deque(sorted(members, key=lambda member: member.join_seconds))
-        self._leaves = {m.client_id: m.leave_seconds for m in members if isfinite(m.leave_seconds)}
+        self._stays = Stays(members, presence)
+        self._joins = sorted(self._stays, key=_joins)
+        self._here: dict[str, Stay] = {}  # of those whose stay has begun
         self._actors: dict[str, Actor] = {}
         self._calls: dict[Any, _Call] = {}  # in the order of sending: who waits longest is first
         self._signals: deque[Signal] = deque()
@@ -95,9 +103,9 @@ class RayTransport:
         self._given_up = ""
         self._began: float | None = None
         self._heard = 0.0
-        self._cpus = cpus_each(len(members))
+        self._cpus = cpus_each(len(self._stays))
         try:
-            begin = [member.client_id for member in members if member.join_seconds == 0]
+            begin = [stay.client_id for stay in self._joins if stay.joins == 0]
             named = {f"client {name!r}": self._make_actor(name) for name in begin}
             wait_until_prepared(named, "clients")
         except ClusterError:
@@ -106,10 +114,10 @@ class RayTransport:
 
     def send(self, task: TrainTask) -> None:
         """Let a client's process train, from the model in the object store."""
-        if task.client_id not in self._actors:
+        if task.client_id not in self._here:
             return  # it goes: that it leaves is the next thing to be heard of it
         now = self._now()
-        imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task)
+        imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task, now)
         allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
         parameters, order = self._published(task.parameters), order_of(task, imposed)
         reference = self._actors[task.client_id].call("train", parameters, order)
@@ -157,16 +165,14 @@ class RayTransport:
 
     def _note_what_is_due(self, now: float) -> None:
         """Turn what is due by now into signals: joins, leaves, ends of pauses, missed deadlines."""
-        while self._joins and self._joins[0].join_seconds <= now:
-            name = self._joins.popleft().client_id
-            if name in self._actors:
-                self._signals.append(Joining(now, name))
-            else:
-                self._make_actor(name)
-                self._ask_to_be_ready(name, now + START_SECONDS)
-        for name in [name for name, leaves in self._leaves.items() if leaves <= now]:
-            del self._leaves[name]
-            self._let_leave(name, now)
+        # Who comes back is here again only when everybody has heard that it went.
+        while not self._signals and self._joins and self._joins[0].joins <= now:
+            stay = self._joins.pop(0)
+            self._here[stay.client_id] = stay
+            self._begin(stay.client_id, now)
+        for stay in [stay for stay in self._here.values() if stay.leaves <= now]:
+            del self._here[stay.client_id]
+            self._let_leave(stay, now)
         for name in [name for name, (ends, _) in self._pauses.items() if ends <= now]:
             _, deadline = self._pauses.pop(name)
             self._ask_to_be_ready(name, deadline)
@@ -182,19 +188,38 @@ class RayTransport:
                 allowed = call.deadline - call.sent
                 self._fail(call, f"no answer within {allowed:.1f} s, its deadline")
 
-    def _let_leave(self, name: str, now: float) -> None:
-        """Let a client go for good, whether it is at work, starts again or waits."""
+    def _begin(self, name: str, now: float) -> None:
+        """Let a client join, at once if its process is ready."""
         if name not in self._actors:
-            return
+            self._make_actor(name)
+            self._ask_to_be_ready(name, now + START_SECONDS)
+        elif name not in self._pauses and not any(
+            c.client_id == name for c in self._calls.values()
+        ):
+            self._signals.append(Joining(now, name))
+
+    def _let_leave(self, stay: Stay, now: float) -> None:
+        """Let a client go, whether it is at work, starts again or waits; it may come back."""
+        name = stay.client_id
         is_lost = name in self._pauses
+        lost_round = None
         self._pauses.pop(name, None)
         for reference, call in list(self._calls.items()):
             if call.client_id == name:
                 is_lost |= call.task is None
+                if call.task is not None and stay.returns:
+                    lost_round = call.task.round
                 del self._calls[reference]
         self._end(name)
         if not is_lost:
-            self._signals.append(Leaving(now, name))
+            self._signals.append(Leaving(now, name, lost_round=lost_round))
+        following = self._stays.after(name, max(now, stay.leaves))
+        if following is None:
+            return
+        insort(self._joins, following, key=_joins)
+        if stay.returns:
+            self._make_actor(name)
+            self._ask_to_be_ready(name, now + START_SECONDS)
 
     def _ask_to_be_ready(self, name: str, deadline: float) -> None:
         self._calls[self._actors[name].prepare()] = _Call(name, self._now(), deadline)
@@ -204,8 +229,8 @@ class RayTransport:
         return min(
             self._seconds,
             self._heard + self._quiet_seconds,
-            self._joins[0].join_seconds if self._joins else inf,
-            min(self._leaves.values(), default=inf),
+            self._joins[0].joins if self._joins else inf,
+            min((stay.leaves for stay in self._here.values()), default=inf),
             min((ends for ends, _ in self._pauses.values()), default=inf),
             min((call.deadline for call in self._calls.values()), default=inf),
         )
@@ -229,7 +254,8 @@ class RayTransport:
         if answer is None:
             self._lose(call, "process lost, and started again before it had its task")
         elif answer is True:
-            self._signals.append(Joining(self._now(), call.client_id))
+            if call.client_id in self._here:  # else it is ready before it is back
+                self._signals.append(Joining(self._now(), call.client_id))
         elif answer.update is None and answer.failure is None:
             assert call.task is not None
             self._failures[call.client_id] = 0
@@ -279,7 +305,8 @@ class RayTransport:
 
     def _give_up(self, name: str, reason: str) -> None:
         self._end(name)
-        self._leaves.pop(name, None)
+        self._here.pop(name, None)
+        self._joins = [stay for stay in self._joins if stay.client_id != name]
         self._given_up = f"{name}: {reason}"
         self._signals.append(Leaving(self._now(), name, reason))
 

@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from asyncfeded.availability.availability import Availability
+from asyncfeded.availability.away import attendance, while_there
 from asyncfeded.cluster.deadlines import PATIENCE, Deadlines
 from asyncfeded.core.arguments import require_kind, require_list, require_number, require_whole
-from asyncfeded.core.errors import require
+from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.runtime.devices import Devices, for_unit
 from asyncfeded.runtime.limits import check_at_work
@@ -29,13 +31,15 @@ class Ray:
     Without `address`, a Ray is started on this machine and ended with the run; otherwise the run
     joins the cluster there. Clients are as fast as their machines, or as slow as `devices` where
     these are given. A client that takes `patience` times as long as is usual for it is started
-    again. `memberships` say who joins late or leaves.
+    again. `memberships` say who joins late or leaves, `availability` when each client is there: who
+    goes away loses its round, unless `devices` are given, which can let it wait.
     """
 
     address: str | None = None
     devices: Devices | None = None
     memberships: Sequence[Membership] | None = None
     patience: float = PATIENCE
+    availability: Availability | None = None
 
     clock: ClassVar[Clock] = "real"
 
@@ -48,6 +52,15 @@ class Ray:
             require_kind(right, "devices", "a DeviceModel", self.devices)
         if self.memberships is not None:
             require_list("memberships", Membership, "a list of Membership", self.memberships)
+        availability = self.availability
+        if availability is not None:
+            right = isinstance(availability, Availability)
+            require_kind(right, "availability", "an Availability", availability)
+            if availability.when_away == "later" and self.devices is None:
+                raise SettingError(
+                    "when_away must be 'lose' on Ray where no devices are imposed: a process "
+                    "cannot be stopped in the middle of a round; given 'later'"
+                )
 
     def connection(self) -> AbstractContextManager[None]:
         """Be connected to the cluster, or to a Ray of our own."""
@@ -62,22 +75,48 @@ class Ray:
         if memberships is None:
             check_at_work(len(setup.sizes))
             memberships = [Membership(client_id) for client_id in setup.sizes]
+        memberships, presence = attendance(memberships, self.availability)
         with self.connection():
             from asyncfeded.cluster.transport import RayTransport
             from asyncfeded.cluster.workers import RayWorkerPool
 
             of_client = setup.recipe.of_client
-            clients = {m.client_id: of_client(m.client_id).warmed_up for m in memberships}
+            names = dict.fromkeys(membership.client_id for membership in memberships)
+            clients = {name: of_client(name).warmed_up for name in names}
             with closing(RayWorkerPool(None, 1, setup.make_measure, cpus=0)) as measuring:
                 transport = RayTransport(
                     clients,
                     setup.seconds,
                     memberships=memberships,
-                    delays=None if self.devices is None else _delays(self.devices, setup),
+                    delays=self._delays(setup),
                     deadlines=Deadlines(self.patience),
+                    presence=presence,
                 )
                 with closing(transport):
                     yield OpenWorld(transport, measuring.evaluate)
+
+    def _delays(self, setup: Setup) -> "Delays | None":
+        """What a client's device takes for a task, as its process imposes it on itself."""
+        if self.devices is None:
+            return None
+        from asyncfeded.cluster.processes import Imposed
+
+        machines = for_unit(self.devices, setup.steps_per_epoch)
+        machines = while_there(machines, self.availability, setup.seconds)
+
+        def imposed(task: TrainTask, begins: float) -> Imposed:
+            name, size = task.client_id, task.parameters.nbytes
+            time = machines.round_time(name, task.round, task.epochs, size, begins)
+            before, after = time.download, time.upload
+            if time.lost:
+                after += time.hangs
+            else:
+                before += time.hangs
+            # Nobody can sleep for ever; to the end of the run is as long.
+            before, compute, after = (min(s, setup.seconds) for s in (before, time.compute, after))
+            return Imposed(before, compute, after, time.lost)
+
+        return imposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +151,3 @@ class RayWorkers:
 
 def _is_address(value: object) -> bool:
     return value is None or isinstance(value, str)
-
-
-def _delays(devices: Devices, setup: Setup) -> "Delays":
-    """What a client's device takes for a task, as its process imposes it on itself."""
-    from asyncfeded.cluster.processes import Imposed
-
-    devices = for_unit(devices, setup.steps_per_epoch)
-
-    def imposed(task: TrainTask) -> Imposed:
-        time = devices.round_time(task.client_id, task.round, task.epochs, task.parameters.nbytes)
-        if time.lost:
-            return Imposed(time.download, time.compute, time.upload + time.hangs, lost=True)
-        return Imposed(time.download + time.hangs, time.compute, time.upload)
-
-    return imposed

@@ -137,11 +137,21 @@ class Server:
         """The rule's state, which holds plain data only."""
         return self._state.now
 
-    def leave(self, client_id: str) -> tuple[TrainTask, ...]:
-        """Let a client leave; returns the tasks of the clients that waited only for it."""
+    def takes_part(self, client_id: str) -> bool:
+        """Whether a client has joined, and neither left nor rests."""
+        return client_id in self._clients
+
+    def leave(self, client_id: str, lost: str | None = None) -> tuple[TrainTask, ...]:
+        """Let a client go; returns the tasks of those who waited only for it.
+
+        With `lost`, the round that it was at counts as lost for this reason.
+        """
         self._clients.check_leave(client_id)
         self._state.client_left(client_id)
-        return self._let_go(self._clients.leave(client_id))
+        client = self._clients.leave(client_id)
+        if lost is not None and client.task is not None:
+            self.lost[lost] += 1
+        return self._let_go(client)
 
     def lose_round(self, client_id: str, round_number: int, reason: str) -> tuple[TrainTask, ...]:
         """Note that a client's update will not come; the client goes on with the same K.

@@ -13,6 +13,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from asyncfeded import own_code, randomness
+from asyncfeded.availability.availability import Availability
 from asyncfeded.client_data import KEPT_DATASETS
 from asyncfeded.cluster.world import Ray, RayWorkers
 from asyncfeded.core.errors import FileError, SettingError
@@ -32,6 +33,7 @@ from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
 from asyncfeded.result import ClientFigures, Result
 from asyncfeded.runtime.control import Callback
+from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.world import World
 from asyncfeded.simulation.authors_draws import authors_hangs
 from asyncfeded.simulation.devices import DeviceModel
@@ -107,7 +109,7 @@ class ResolvedRun:
 
     def connection(self) -> AbstractContextManager[None]:
         """Be connected to a Ray, where the run needs one: runs inside share it."""
-        return self._world(None, None).connection()
+        return self._world(None, None, None).connection()
 
     def run(self, callbacks: Sequence[Callback] = (), data: FederatedData | None = None) -> Result:
         """Carry out the run; write its files if the settings name a folder for them.
@@ -125,7 +127,11 @@ class ResolvedRun:
             each(data.train, as_tensors, KEPT_DATASETS),
             {name: as_tensors(data.test[name]) for name in self._test_clients(data)},
             self.rule,
-            self._world(self._device_model(data), settings.memberships(names_of(data.train))),
+            self._world(
+                self._device_model(data),
+                settings.memberships(names_of(data.train)),
+                self._availability(data),
+            ),
             self.training,
             settings.seconds,
             self.task.loss or nn.functional.cross_entropy,
@@ -152,10 +158,16 @@ class ResolvedRun:
             write()
         return result
 
-    def _world(self, devices: DeviceModel | None, memberships: Any) -> World:
+    def _world(
+        self,
+        devices: DeviceModel | None,
+        memberships: Sequence[Membership] | None,
+        availability: Availability | None,
+    ) -> World:
         settings = self.settings
         if settings.on == "ray":
-            return Ray(settings.ray_address, devices, memberships, settings.patience)
+            address, patience = settings.ray_address, settings.patience
+            return Ray(address, devices, memberships, patience, availability)
         on_ray = settings.workers_on == "ray"
         return Virtual(
             devices,
@@ -164,7 +176,20 @@ class ResolvedRun:
             ),
             at_work=settings.at_work,
             memberships=memberships,
+            availability=availability,
         )
+
+    def _availability(self, data: FederatedData) -> Availability | None:
+        """When the clients are there; None for always."""
+        settings = self.settings
+        path = settings.availability
+        if path is None:
+            return None
+        if path.suffix == ".json":
+            read = Availability.from_json(path, settings.when_away)
+        else:
+            read = Availability.from_csv(path, settings.repeat_every or None, settings.when_away)
+        return read.for_clients(names_of(data.train), settings.seed)
 
     def _test_clients(self, data: FederatedData) -> list[str]:
         """The clients whose test data measure the model: all, or a draw of very many."""

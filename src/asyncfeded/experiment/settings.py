@@ -21,8 +21,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from asyncfeded import own_code
+from asyncfeded.availability.availability import WhenAway
+from asyncfeded.availability.day_and_night import DAY_SECONDS
 from asyncfeded.cluster.deadlines import PATIENCE
-from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.core.errors import FileError, SettingError, require
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import (
     all_hyperparameters,
@@ -46,7 +48,7 @@ On = Literal["virtual", "ray"]
 WorkersOn = Literal["here", "ray"]
 
 MOST_DIGITS = 19
-TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "ray_address")
+TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "availability", "ray_address")
 
 
 def _pair(value: object) -> object:
@@ -129,6 +131,21 @@ class RunSettings(BaseModel):
         0.0,
         ge=0,
         description="seconds that a client's first round takes more; 6 to 11 in the paper",
+    )
+    availability: Path | None = Field(
+        None,
+        description="a CSV file (client, start, end) or a public JSON trace of when clients are "
+        "there [default: always]",
+    )
+    when_away: WhenAway = Field(
+        "later",
+        description="what becomes of the round of a client that goes away: it ends later, or its "
+        "update is lost",
+    )
+    repeat_every: float = Field(
+        DAY_SECONDS,
+        ge=0,
+        description="seconds after which the times of the CSV file begin again; 0: never",
     )
     join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
     leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
@@ -306,14 +323,30 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
         if settings.hangs == "delay":
             raise SettingError("hangs must be 'lose' where hang_draws is 'authors'; given 'delay'")
     check_evaluations(settings.seconds, settings.evaluate_every)
+    _check_availability(settings)
     _check_world(settings)
     if not is_own:
         settings.memberships(ClientNames(settings.clients))
     return settings
 
 
+def _check_availability(settings: RunSettings) -> None:
+    """Refuse a file of another kind, and what does nothing without a file."""
+    path = settings.availability
+    if path is None:
+        for name in ("when_away", "repeat_every"):
+            if getattr(settings, name) != RunSettings.model_fields[name].default:
+                raise SettingError(
+                    f"{name} needs availability; given {getattr(settings, name)!r} alone"
+                )
+    elif path.suffix not in (".csv", ".json"):
+        raise SettingError(f"availability must be a .csv or .json file; given {str(path)!r}")
+
+
 def _check_world(settings: RunSettings) -> None:
     """Refuse what does not go together with where a run happens."""
+    if settings.availability is not None and settings.devices == "real":
+        require(settings.when_away == "lose", "when_away", "'lose' with devices 'real'", "later")
     if settings.on == "ray" and settings.at_work is not None:
         raise SettingError(
             f"at_work must be left out on ray, where every client is a process; "

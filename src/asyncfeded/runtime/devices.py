@@ -1,14 +1,16 @@
-"""The clients' machines, as a world asks for them: how long a round takes."""
+"""The seam between a world and its clients' machines: how long a round takes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from asyncfeded.runtime.transport import SUSPENDED
 
 
 class RoundTime(NamedTuple):
     """The parts of one round, in seconds.
 
     A client hangs before it trains or, if its update is lost, after that. `compute` has the part
-    that does not depend on the epochs in it.
+    that does not depend on the epochs in it. `reason` says why a lost update is lost.
     """
 
     download: float
@@ -16,6 +18,7 @@ class RoundTime(NamedTuple):
     compute: float
     upload: float
     lost: bool = False
+    reason: str = SUSPENDED
 
     @property
     def total(self) -> float:
@@ -24,15 +27,20 @@ class RoundTime(NamedTuple):
 
 
 class Devices(Protocol):
-    """Says how long rounds take: a `DeviceModel`, or a class of your own.
+    """The clients' machines: a `DeviceModel`, or a class of your own.
 
-    `epochs` is K: passes over the client's data, or mini-batches where K counts these.
+    class Rush:  # everything takes twice as long in the second half of every minute
+        def round_time(self, client_id, round_number, epochs, num_bytes, begins):
+            return RoundTime(0.0, 0.0, epochs * (0.1 if begins % 60 < 30 else 0.2), 0.0)
     """
 
     def round_time(
-        self, client_id: str, round_number: int, epochs: int, num_bytes: int
+        self, client_id: str, round_number: int, epochs: int, num_bytes: int, begins: float
     ) -> RoundTime:
-        """Draw the time of one round; the same arguments always give the same time."""
+        """How long a client takes for the round that it begins at `begins`, in seconds of the run.
+
+        The model has `num_bytes`. The same arguments must always give the same time.
+        """
 
 
 @runtime_checkable

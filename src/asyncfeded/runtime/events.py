@@ -40,7 +40,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class RoundLost:
-    """A client's update never came; the client gets a fresh task, or waits for others."""
+    """A client's update never came; it goes on with a fresh task, waits for others, or is away."""
 
     seconds: float
     client_id: str

@@ -25,6 +25,7 @@ from asyncfeded.runtime.events import (
 )
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.transport import (
+    AWAY,
     Arriving,
     Joining,
     Leaving,
@@ -92,11 +93,14 @@ def _handle(
             replaced = _send(server, transport, selection, at, tasks)
             yield RoundLost(at, client_id, number, reason, server.version)
             yield from replaced
-        case Leaving(at, client_id, reason):
-            # A client that is given up while it is away has left before.
-            tasks = server.leave(client_id) if client_id in server.clients else ()
+        case Leaving(at, client_id, reason, lost_round):
+            lost = None if lost_round is None else AWAY
+            # One that is given up while it was away has left before.
+            tasks = server.leave(client_id, lost) if server.takes_part(client_id) else ()
             for task in tasks:
                 transport.send(task)
+            if lost_round is not None:
+                yield RoundLost(at, client_id, lost_round, AWAY, server.version)
             yield Left(at, client_id, reason)
         case Quiet(at, silent_seconds):
             barrier = server.rule.on_round_end is not None
@@ -113,8 +117,9 @@ def _send(
     """Send tasks, or give a client's place to the chosen client."""
     replaced = []
     for task in tasks:
-        successor = task.client_id if selection is None else selection.after(task.client_id)
-        if successor == task.client_id:
+        name = task.client_id
+        successor = name if selection is None else selection.after(name, seconds)
+        if successor == name:
             transport.send(task)
         else:
             replaced.append(_replace(server, transport, seconds, task, successor))

@@ -10,5 +10,8 @@ class Selection(Protocol):
     def first(self) -> Sequence[str]:
         """The clients at work at the beginning, all different."""
 
-    def after(self, client_id: str) -> str:
-        """The client that works on after one has reported: that client, or a resting one."""
+    def after(self, client_id: str, seconds: float) -> str:
+        """Who takes the place of a client that has reported: it again, or one that rests.
+
+        `seconds` is the time of the run. Who is chosen while away begins when it is back.
+        """

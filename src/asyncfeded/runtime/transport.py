@@ -6,7 +6,9 @@ from typing import Protocol
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 
 SUSPENDED = "suspended"
-"""The reason of a lost round whose client hung."""
+"""Why a round was lost: its client hung."""
+AWAY = "away"
+"""Why a round was lost: its client went away in the middle of it, and comes back later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,16 @@ class Losing:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A client leaves for good, or, if it was lost for this reason, until it joins again."""
+    """A client goes, for good or until it joins again.
+
+    `reason` says how it was lost, if it did not leave by itself. `lost_round` is the round that it
+    loses because it is away for a while.
+    """
 
     seconds: float
     client_id: str
     reason: str | None = None
+    lost_round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,12 @@ class DeviceModel:
         return replace(self, devices=OnDemand(names_of(steps_per_epoch), device))
 
     def round_time(
-        self, client_id: str, round_number: int, epochs: int, num_bytes: int
+        self,
+        client_id: str,
+        round_number: int,
+        epochs: int,
+        num_bytes: int,
+        begins: float = 0.0,  # noqa: ARG002 - these machines are as fast at any time
     ) -> RoundTime:
         """Draw the time of one round; the same arguments always give the same time."""
         if client_id not in self.devices:

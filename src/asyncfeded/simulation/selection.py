@@ -1,14 +1,18 @@
 """Choosing who is at work by a seeded draw."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import require
+from asyncfeded.runtime.membership import Presence
 
 DRAWS_AT_ONCE = 1024
+MOST_ASKED = 1000
+"""How many clients are asked whether they are there, for one choice."""
 
 
 class UniformSelection:
@@ -17,15 +21,21 @@ class UniformSelection:
     Those who rest stand in a line of which only the places that have changed are stored, so
     that a choice takes the same time, and memory grows with the choices made, for any number of
     clients.
+
+    With a `presence`, who is away is drawn again. After 1,000 draws in vain the client is chosen
+    that returns first: of all who rest or, if these are more than 1,000, of those drawn.
     """
 
-    def __init__(self, names: Sequence[str], at_work: int, seed: int = 0) -> None:
+    def __init__(
+        self, names: Sequence[str], at_work: int, seed: int = 0, presence: Presence | None = None
+    ) -> None:
         whole = isinstance(at_work, int)
         limit = f"a whole number from 1 to {len(names)}, the clients"
         require(whole and 1 <= at_work <= len(names), "at_work", limit, at_work)
         self._names = names
         self._at_work = at_work
         self._seed = seed
+        self._presence = presence
         self._resting = len(names)
         self._moved: dict[int, str] = {}
         self._drawn = 0
@@ -35,9 +45,11 @@ class UniformSelection:
         """Draw those who begin."""
         return [self._take_out() for _ in range(self._at_work)]
 
-    def after(self, client_id: str) -> str:
+    def after(self, client_id: str, seconds: float = 0.0) -> str:
         """Draw who is next; a client that has reported rests unless it is drawn again."""
-        place = self._place(self._resting + 1)
+        self._moved[self._resting] = client_id  # it stands last in the line while one is drawn
+        place = self._chosen(self._resting + 1, seconds)
+        del self._moved[self._resting]
         if place == self._resting:
             return client_id
         chosen = self._standing_at(place)
@@ -46,12 +58,32 @@ class UniformSelection:
 
     def _take_out(self) -> str:
         """Draw one who rests; the last of the line fills the gap."""
-        place = self._place(self._resting)
+        place = self._chosen(self._resting, 0.0)
         self._resting -= 1
         chosen = self._standing_at(place)
         self._moved[place] = self._standing_at(self._resting)
         self._moved.pop(self._resting, None)
         return chosen
+
+    def _chosen(self, count: int, seconds: float) -> int:
+        """Draw one of the first `count` places, of a client that is there if possible."""
+        place = self._place(count)
+        if self._presence is None:
+            return place
+        asked = [place]
+        while self._waits(place, seconds) > 0.0:
+            if len(asked) == MOST_ASKED:
+                among = asked if count > MOST_ASKED else range(count)
+                return min(among, key=lambda place: self._waits(place, seconds))
+            place = self._place(count)
+            asked.append(place)
+        return place
+
+    def _waits(self, place: int, seconds: float) -> float:
+        """How long it takes until the client in this place is there."""
+        assert self._presence is not None
+        there = self._presence.upcoming(self._standing_at(place), seconds)
+        return inf if there is None else max(0.0, there.start - seconds)
 
     def _standing_at(self, place: int) -> str:
         name = self._moved.get(place)

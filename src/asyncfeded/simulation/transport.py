@@ -4,29 +4,30 @@ from collections.abc import Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
-from asyncfeded.core.errors import require
+from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.runtime.devices import Devices
-from asyncfeded.runtime.membership import Membership, check_memberships
+from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Signal
 from asyncfeded.simulation.clock import VirtualClock
 from asyncfeded.simulation.workers import Workers
 
 
 class _Round(NamedTuple):
-    """A task under way, how long its client holds it, and whether its update is lost."""
+    """A task under way, how long its client holds it, and why its update is lost, if it is."""
 
     task: TrainTask
     held_seconds: float
-    lost: bool
+    lost: str | None
 
 
 class VirtualTransport:
     """Clients on a virtual clock, from 0 to `seconds`.
 
-    The time of an arrival is known when the task is sent: it depends on the device model's draws
-    and on K, never on what training gives. So a task goes to the workers at once and its result
-    is asked for when its time has come.
+    The time of an arrival is known when the task is sent: it depends on the devices' draws and on
+    K, never on what training gives. So a task goes to the workers at once and its result is asked
+    for when its time has come. With a `presence`, clients take part only while they are there: who
+    goes away loses its round and joins again when it is back.
     """
 
     def __init__(
@@ -35,53 +36,75 @@ class VirtualTransport:
         workers: Workers,
         memberships: Sequence[Membership],
         seconds: float,
+        presence: Presence | None = None,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
-        check_memberships(memberships)
         self._devices = devices
         self._workers = workers
         self._seconds = seconds
-        self._leaves = {
-            client.client_id: client.leave_seconds
-            for client in memberships
-            if isfinite(client.leave_seconds)
-        }
-        self._clock = VirtualClock[_Round | Joining | Leaving]()
-        for client in memberships:
-            name, joins, leaves = client.client_id, client.join_seconds, client.leave_seconds
-            self._clock.schedule(joins, Joining(joins, name))
-            if isfinite(leaves):
-                self._clock.schedule(leaves, Leaving(leaves, name))
+        self._stays = Stays(memberships, presence)
+        self._leaves: dict[str, float] = {}
+        self._cut_off: dict[str, int] = {}
+        """Rounds that cannot end before their clients leave."""
+        self._clock = VirtualClock[_Round | Joining | Stay]()
+        for stay in self._stays:
+            self._expect(stay)
+
+    def _expect(self, stay: Stay) -> None:
+        self._clock.schedule(stay.joins, Joining(stay.joins, stay.client_id))
+        if isfinite(stay.leaves):
+            self._leaves[stay.client_id] = stay.leaves
+            self._clock.schedule(stay.leaves, stay)
 
     def send(self, task: TrainTask) -> None:
         """Draw when the client is heard of again.
 
-        The task is trained ahead, unless its update is lost or run or client end before.
+        The task is trained ahead, unless its update is lost or run or stay end before.
         """
+        begins, name = self._clock.now, task.client_id
         time = self._devices.round_time(
-            task.client_id, task.round, task.epochs, task.parameters.nbytes
+            name, task.round, task.epochs, task.parameters.nbytes, begins
         )
-        arrives = self._clock.now + time.total
-        self._clock.schedule(arrives, _Round(task, time.total, time.lost))
-        if time.lost:
+        total = time.total
+        if not total >= 0:  # nor NaN
+            raise SettingError(
+                f"devices must give rounds of at least 0 seconds; given {total} for round "
+                f"{task.round} of client {name!r}"
+            )
+        arrives = begins + total
+        if arrives >= self._leaves.get(name, inf):
+            self._cut_off[name] = task.round
             return
-        if arrives <= self._seconds and arrives < self._leaves.get(task.client_id, inf):
+        self._clock.schedule(arrives, _Round(task, total, time.reason if time.lost else None))
+        if not time.lost and arrives <= self._seconds:
             self._workers.submit(task, due=arrives)
 
     def next_signal(self) -> Signal | None:
         """Go to the next thing that happens; None when it lies beyond the end."""
-        while (seconds := self._clock.peek()) is not None and seconds <= self._seconds:
-            event = self._clock.pop()
-            match event:
-                case _Round(task) if seconds >= self._leaves.get(task.client_id, inf):
-                    pass
-                case _Round(task, _, lost=True):
-                    return Losing(seconds, task.client_id, task.round)
-                case _Round(task, held_seconds):
-                    return Arriving(seconds, self._workers.result(task), held_seconds)
-                case Joining() | Leaving():
-                    return event
-        return None
+        seconds = self._clock.peek()
+        if seconds is None or seconds > self._seconds:
+            return None
+        event = self._clock.pop()
+        match event:
+            case _Round(task, held_seconds, None):
+                return Arriving(seconds, self._workers.result(task), held_seconds)
+            case _Round(task, _, reason):
+                assert reason is not None
+                return Losing(seconds, task.client_id, task.round, reason)
+            case Stay():
+                return self._end(event)
+            case Joining():
+                return event
+
+    def _end(self, stay: Stay) -> Leaving:
+        """Let a client leave, and expect it again if it comes back."""
+        name, now = stay.client_id, stay.leaves
+        del self._leaves[name]
+        cut_off = self._cut_off.pop(name, None)
+        following = self._stays.after(name, now)
+        if following is not None:
+            self._expect(following)
+        return Leaving(now, name, lost_round=cut_off if stay.returns else None)
 
     def close(self) -> None:
         """End all training."""

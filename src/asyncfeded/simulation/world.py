@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from inspect import isclass
 from typing import ClassVar, Protocol
 
+from asyncfeded.availability.availability import Availability
+from asyncfeded.availability.away import attendance, while_there
 from asyncfeded.core.arguments import (
     require_kind,
     require_list,
@@ -45,7 +47,7 @@ class Virtual:
     hangs. `workers` train at once, on this machine's cores or, as `RayWorkers(32, address)`, on a
     cluster; their number changes no result. With `at_work`, this many clients work at once, drawn
     by the seed; a `selection` draws in a way of your own. `memberships` say who joins late or
-    leaves.
+    leaves, `availability` when each client is there.
     """
 
     devices: Devices | None = None
@@ -54,6 +56,7 @@ class Virtual:
     at_work: int | None = None
     selection: Selection | None = None
     memberships: Sequence[Membership] | None = None
+    availability: Availability | None = None
 
     clock: ClassVar[Clock] = "virtual"
 
@@ -69,6 +72,9 @@ class Virtual:
             require(not self.suspension, "suspension", apart, self.suspension)
         if self.memberships is not None:
             require_list("memberships", Membership, "a list of Membership", self.memberships)
+        if self.availability is not None:
+            right = isinstance(self.availability, Availability)
+            require_kind(right, "availability", "an Availability", self.availability)
         if self.selection is not None:
             right = hasattr(self.selection, "first") and hasattr(self.selection, "after")
             right = right and not isclass(self.selection)
@@ -89,8 +95,10 @@ class Virtual:
         """Start the clock at 0."""
         devices = self._devices(setup)
         selection, memberships = self._clients(setup.sizes, setup.seed)
+        devices = while_there(devices, self.availability, setup.seconds, selection)
+        memberships, presence = attendance(memberships, self.availability, selection)
         with self.connection(), closing(self._start_workers(setup)) as workers:
-            transport = VirtualTransport(devices, workers, memberships, setup.seconds)
+            transport = VirtualTransport(devices, workers, memberships, setup.seconds, presence)
             yield OpenWorld(transport, workers.evaluate, selection)
 
     def _devices(self, setup: Setup) -> Devices:
@@ -106,7 +114,7 @@ class Virtual:
         """Who draws the clients at work, if somebody does, and who begins."""
         selection = self.selection
         if self.at_work is not None:
-            selection = UniformSelection(names_of(sizes), self.at_work, seed)
+            selection = UniformSelection(names_of(sizes), self.at_work, seed, self.availability)
         if selection is not None:
             first = [Membership(client_id) for client_id in selection.first()]
             require(len(first) > 0, "selection", "one that sets somebody to work", selection)

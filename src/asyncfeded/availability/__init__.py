@@ -1,0 +1,1 @@
+"""When clients are there, and what being away does to a round."""
