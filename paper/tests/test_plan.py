@@ -124,6 +124,14 @@ def test_a_setting_that_is_new_and_at_its_default_changes_no_key() -> None:
     assert key(delayed) != key(known)
 
 
+def test_a_device_is_part_of_a_key_only_where_it_is_not_the_cpu() -> None:
+    known = identity(run_settings({"task": "synthetic-1-1"}), "data")
+    before = {name: value for name, value in known.items() if name != "device"}
+    assert known["device"] == "cpu"
+    assert key(before) == key(known)
+    assert key(known | {"device": "cuda"}) != key(known)
+
+
 def test_recorded_hangs_count_by_their_content(tmp_path: Path) -> None:
     data = digest_for(run_settings({"task": "synthetic-1-1"}))
     keys = []

@@ -18,9 +18,10 @@ from asyncfeded.core.rule import AnyRule, Guard
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples
+from asyncfeded.learning.device import find_device
 from asyncfeded.learning.evaluation import Evaluator, Metric
 from asyncfeded.learning.flat import FlatModule
-from asyncfeded.learning.local_training import LocalTraining
+from asyncfeded.learning.local_training import CPU, LocalTraining
 from asyncfeded.learning.recipe import TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.rounds import batch_sizes
@@ -67,13 +68,17 @@ class Federation:
         Whatever ends the run early is raised with the result until then as its attribute `result`;
         the module has the last version in any case.
         """
+        device = self.training.device
+        find_device(device)  # before anything begins
         make_evaluator = partial(
-            _evaluator, deepcopy(self.module), self.test, self.loss, self.metrics
+            _evaluator, deepcopy(self.module), self.test, self.loss, self.metrics, device
         )
         recipe = TrainerRecipe(
             deepcopy(self.module), self.train, self.training, self.loss, self.seed
         )
-        trainer = replace(recipe, module=self.module)()
+        # The user's module trains nowhere: it is given the last version, on the CPU.
+        on_cpu = replace(self.training, device=CPU)
+        trainer = replace(recipe, module=self.module, training=on_cpu)()
         server = Server(
             trainer.initial,
             self.rule,
@@ -164,9 +169,10 @@ def _evaluator(
     test: Mapping[str, TensorExamples],
     loss: Loss,
     metrics: Mapping[str, Metric] | None,
+    device: str,
 ) -> Evaluator:
     """An evaluator with a module of its own, which no other evaluator takes over."""
-    return Evaluator(deepcopy(module), test, loss, metrics)
+    return Evaluator(deepcopy(module), test, loss, metrics, device=device)
 
 
 def _measure_of(make_evaluator: Callable[[], Evaluator]) -> Measure:

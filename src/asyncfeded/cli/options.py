@@ -46,7 +46,7 @@ GROUPS = {
     "The server": ("max_staleness", "history", "sketch_buckets"),
     "How it is carried out": (
         *("on", "workers", "workers_on", "ray_address", "patience"),
-        *("evaluate_every", "kernel"),
+        *("evaluate_every", "kernel", "device"),
         *("out", "overwrite", "track", "config"),
     ),
 }

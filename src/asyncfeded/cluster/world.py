@@ -71,6 +71,8 @@ class Ray:
     @contextmanager
     def open(self, setup: Setup) -> Iterator[OpenWorld]:
         """Start a process per client; the clock starts when all are ready."""
+        limit = "a Virtual one where clients train on a GPU"
+        require(not setup.recipe.only_here, "world", limit, self)
         memberships = self.memberships
         if memberships is None:
             check_at_work(len(setup.sizes))

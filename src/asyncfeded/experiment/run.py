@@ -27,7 +27,8 @@ from asyncfeded.federation import Federation
 from asyncfeded.guards import bounded_staleness
 from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
-from asyncfeded.learning.local_training import Kernel, LocalTraining
+from asyncfeded.learning.device import find_device
+from asyncfeded.learning.local_training import CPU, Kernel, LocalTraining
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
@@ -235,7 +236,9 @@ def resolve(settings: RunSettings) -> ResolvedRun:
     Server(np.zeros(1, np.float32), rule, history=VersionHistory(settings.history))
     widths = settings.widths or task.widths
     count, no_chain = _shape_of(task, widths)
-    training = _training(task, settings, _kernel(settings.kernel, no_chain))
+    kernel = _kernel(settings.kernel, no_chain, settings.device)
+    training = _training(task, settings, kernel)
+    find_device(training.device)
     if count > MOST_PARAMETERS:
         raise SettingError(
             f"widths must make a model of at most {MOST_PARAMETERS:,} parameters; "
@@ -311,12 +314,12 @@ class _NoInitialWeights(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _kernel(wanted: Kernel | Literal["auto"], no_chain: SettingError | None) -> Kernel:
+def _kernel(wanted: Kernel | Literal["auto"], no_chain: SettingError | None, device: str) -> Kernel:
     """What trains a model: as the settings say, or compiled code where there is some."""
     if wanted == "compiled" and no_chain is not None:
         raise no_chain
     if wanted == "auto":
-        return "compiled" if no_chain is None else "torch"
+        return "compiled" if no_chain is None and device == CPU else "torch"
     return wanted
 
 

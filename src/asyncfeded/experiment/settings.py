@@ -32,7 +32,7 @@ from asyncfeded.experiment.hyperparameters import (
     hyperparameters,
     unknown,
 )
-from asyncfeded.learning.local_training import DecayPer
+from asyncfeded.learning.local_training import CPU, DecayPer
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.limits import check_at_work, check_evaluations
@@ -169,6 +169,9 @@ class RunSettings(BaseModel):
     evaluate_every: float = Field(2.0, gt=0, description="seconds between evaluations")
     kernel: Literal["auto", "torch", "compiled"] = Field(
         "auto", description="what trains; auto: compiled for fully connected layers, else torch"
+    )
+    device: str = Field(
+        CPU, description="what torch trains and measures on: cpu, cuda, cuda:1 or mps"
     )
     workers: int = Field(1, ge=1, le=1024, description="what trains at once; changes no result")
     workers_on: WorkersOn = Field("here", description="where workers are: here, or on Ray")
@@ -351,6 +354,11 @@ def _check_world(settings: RunSettings) -> None:
         raise SettingError(
             f"at_work must be left out on ray, where every client is a process; "
             f"given {settings.at_work}"
+        )
+    apart = settings.workers > 1 or "ray" in (settings.on, settings.workers_on)
+    if settings.device != CPU and apart:
+        raise SettingError(
+            f"device must be 'cpu' with several workers and on ray; given {settings.device!r}"
         )
     if settings.on == "virtual" and settings.devices == "real":
         raise SettingError("devices must not be 'real' on the virtual clock: add --on ray")

@@ -13,7 +13,7 @@ from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TensorExamples:
     """Inputs and targets, one row each, in memory.
 

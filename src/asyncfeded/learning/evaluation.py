@@ -11,7 +11,9 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, join
+from asyncfeded.learning.device import OnDevice, find_device, generator_of
 from asyncfeded.learning.flat import FlatModule
+from asyncfeded.learning.local_training import CPU
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.rounds import batch_sizes, split
 from asyncfeded.learning.trainer import Loss
@@ -27,6 +29,8 @@ class Evaluator:
     dimension 1, is that of the target; it is measured if the targets are classes, that is whole
     numbers. `metrics` adds others; a metric named "accuracy" replaces that share.
 
+    The module computes on `device`; `metrics` are given tensors on the CPU in any case.
+
     The evaluator takes the module over, so it needs another module than the trainer's. A module
     that draws at random draws the same each time, in any process.
     """
@@ -38,9 +42,13 @@ class Evaluator:
         loss: Loss = nn.functional.cross_entropy,
         metrics: Mapping[str, Metric] | None = None,
         batch_size: int = 512,
+        device: str = CPU,
     ) -> None:
+        place = find_device(device)
+        self._on_device = OnDevice(place)
+        self._generator = generator_of(place)
         self._union = join(list(parts.values()))
-        self._flat = FlatModule(module)
+        self._flat = FlatModule(module, place)
         self._module = module
         self._parts = parts
         self._loss = loss
@@ -61,9 +69,10 @@ class Evaluator:
         self._module.eval()
         right, answers, loss = 0, 0, 0.0
         outputs: list[Tensor] = []
-        with torch.no_grad(), reproducible(randomness.key(0, "evaluation")):
+        there = self._on_device(examples)
+        with torch.no_grad(), reproducible(randomness.key(0, "evaluation"), self._generator):
             sizes = batch_sizes(len(examples.y), self._batch_size)
-            for x, y in split(examples.x, examples.y, sizes):
+            for x, y in split(there.x, there.y, sizes):
                 output = self._module(x)
                 if self._counts_right:
                     verdicts = _highest_score_is_right(output, y)
@@ -71,7 +80,7 @@ class Evaluator:
                     answers += verdicts.numel()
                 loss += float(self._loss(output, y)) * len(y)
                 if self._metrics:
-                    outputs.append(output)
+                    outputs.append(output.cpu())
         self._flat.reset_buffers()  # the module may be given to another evaluator
         measured = {ACCURACY: right / answers} if self._counts_right else {}
         measured[LOSS] = loss / len(examples)

@@ -6,9 +6,10 @@ Layout, in order:
 2. frozen parameters and floating-point buffers, such as batch-norm statistics;
 3. integer and boolean buffers, such as a counter of batches.
 
-Parts 1 and 2 are views into the vector. Part 3 is copied in and out as limbs: the bits of an
-integer, 16 at a time, each group an unsigned number in a float32 element. An element holds such a
-number exactly, and the difference of two of them, too: integers keep their value.
+Parts 1 and 2 are views into the vector, which lies where torch computes. Part 3 is copied in and
+out as limbs: the bits of an integer, 16 at a time, each group an unsigned number in a float32
+element. An element holds such a number exactly, and the difference of two of them, too: integers
+keep their value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import Vector
+from asyncfeded.learning.device import CPU
 from asyncfeded.learning.memory_sharing import overlapping_pair, overlaps_itself
 
 LIMBS = {
@@ -70,10 +72,11 @@ class _Buffer:
 class FlatModule:
     """Takes a module over: from now on it lives in `vector`; `array` is the same memory.
 
-    It refuses a module that it cannot take over, and leaves it as it was.
+    On another device than the CPU, `array` is a copy, which `load` and `collect` carry across. It
+    refuses a module that it cannot take over, and leaves it as it was.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, device: torch.device = CPU) -> None:
         named = list(module.named_parameters())
         persistent, others = _buffers(module)
         trained = [(name, parameter) for name, parameter in named if parameter.requires_grad]
@@ -84,7 +87,7 @@ class FlatModule:
         if not trained:
             raise SettingError("the module must have a parameter that requires a gradient")
         for name, tensor in (*floats, *exact):
-            _check(name, tensor)
+            _check(name, tensor, device)
         _check_memory(
             [*floats, *exact, *((buffer.name, buffer.tensor) for buffer in others)],
             trained=[tensor for _, tensor in trained],
@@ -102,8 +105,9 @@ class FlatModule:
             exact=sum(lengths[len(floats) :]),
             size=sum(lengths),
         )
-        self.vector = torch.empty(self.schema.size, dtype=torch.float32)
-        self.array: Vector = self.vector.numpy()
+        self.vector = torch.empty(self.schema.size, dtype=torch.float32, device=device)
+        self._copy = None if _is_here(device) else torch.empty(self.schema.size)
+        self.array: Vector = (self.vector if self._copy is None else self._copy).numpy()
         self._floats: dict[int, Tensor] = {}
         for (_, tensor), view in zip(
             floats, split_like(self.vector, [tensor for _, tensor in floats]), strict=True
@@ -111,6 +115,9 @@ class FlatModule:
             view.copy_(tensor.detach())
             tensor.data = view
             self._floats[id(tensor)] = view
+        for tensor in (*(tensor for _, tensor in exact), *(buffer.tensor for buffer in others)):
+            if tensor.device.type != device.type:
+                tensor.data = tensor.data.to(device)
         self._exact: list[tuple[Tensor, Vector]] = []
         starts = np.cumsum([self.schema.size - self.schema.exact, *lengths[len(floats) :]])
         for (_, tensor), start, end in zip(exact, starts[:-1], starts[1:], strict=True):
@@ -127,6 +134,8 @@ class FlatModule:
     def load(self, parameters: Vector) -> None:
         """Make these the module's parameters and buffers, and reset all other buffers."""
         np.copyto(self.array, parameters)
+        if self._copy is not None:
+            self.vector.copy_(self._copy)
         self.reset_buffers()
         for tensor, limbs in self._exact:
             tensor.copy_(_from_limbs(limbs, tensor))
@@ -153,6 +162,8 @@ class FlatModule:
             if now is not None and now is not buffer.tensor:
                 place = self._floats.get(id(buffer.tensor), buffer.tensor)
                 place.copy_(now.detach())
+        if self._copy is not None:
+            self._copy.copy_(self.vector)
         self._write_exact()
         return self.array
 
@@ -191,13 +202,13 @@ def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def _to_limbs(tensor: Tensor) -> npt.NDArray[np.unsignedinteger]:
     """The bits of integers, 16 (or all 8) at a time, lowest first."""
-    values = np.ascontiguousarray(tensor.detach().numpy()).reshape(-1)
+    values = np.ascontiguousarray(tensor.detach().cpu().numpy()).reshape(-1)
     return values.view(np.uint8 if values.itemsize == 1 else np.uint16)
 
 
 def _from_limbs(limbs: Vector, like: Tensor) -> Tensor:
     """Integers of the shape and type of `like`."""
-    dtype = like.numpy().dtype
+    dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
     if dtype == np.bool_:
         values = limbs != 0
     else:
@@ -209,7 +220,12 @@ def _is_float(tensor: Tensor) -> bool:
     return tensor.dtype not in LIMBS  # other types are refused
 
 
-def _check(name: str, tensor: Tensor) -> None:
+def _is_here(device: torch.device) -> bool:
+    """Whether NumPy can read and write a device's memory."""
+    return device.type == "cpu"
+
+
+def _check(name: str, tensor: Tensor, device: torch.device) -> None:
     what = f"{_kind(tensor)} {name!r}"
     if nn.parameter.is_lazy(tensor):
         raise SettingError(f"{what} has no shape yet: call the module once on an example first")
@@ -221,9 +237,10 @@ def _check(name: str, tensor: Tensor) -> None:
         )
     if tensor.layout != torch.strided:
         raise SettingError(f"{what} must be dense; given {tensor.layout}: call to_dense() first")
-    if tensor.device.type != "cpu":
+    if tensor.device.type not in ("cpu", device.type):
         raise SettingError(
-            f"{what} must be on the cpu; given {tensor.device}: call module.cpu() first"
+            f"{what} must be on the cpu; given {tensor.device}: call module.cpu() first; "
+            "LocalTraining(device=…) says where it is trained"
         )
     if _is_float(tensor) and not bool(torch.isfinite(tensor).all()):
         raise SettingError(

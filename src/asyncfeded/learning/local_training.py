@@ -1,5 +1,6 @@
 """How clients train, as settings; what carries them out is loaded when a run begins."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Unit = Literal["epochs", "steps"]
 DecayPer = Literal["round", "epoch", "step"]
 Kernel = Literal["torch", "compiled"]
+CPU = "cpu"
 OptimizerFactory = Callable[[list["Parameter"]], "Optimizer"]
 
 
@@ -32,6 +34,9 @@ class LocalTraining:
     `kernel="compiled"` trains a small module, a chain of fully connected layers, several times as
     fast as torch, and alike up to rounding. `optimizers` gives clients their own optimizers: by
     client, a function that makes an optimizer of the module's parameters.
+
+    `device` is what torch computes on: "cpu", "cuda", "cuda:1" or "mps". The module and each
+    client's data are moved there once. A GPU repeats the same bits only where torch does.
     """
 
     learning_rate: float = 0.01
@@ -43,6 +48,7 @@ class LocalTraining:
     allow_unused: bool = False
     kernel: Kernel = "torch"
     optimizers: Mapping[str, OptimizerFactory] | None = None
+    device: str = CPU
 
     def __post_init__(self) -> None:
         rate, momentum, decay = self.learning_rate, self.momentum, self.decay
@@ -61,6 +67,7 @@ class LocalTraining:
             self.kernel in ("torch", "compiled"), "kernel", "'torch' or 'compiled'", self.kernel
         )
         _check_optimizers(self.optimizers, self.kernel)
+        _check_device(self.device, self.kernel)
 
     @property
     def settings(self) -> dict[str, float | str | bool]:
@@ -76,6 +83,12 @@ class LocalTraining:
         """
         decays = {"round": round_number, "epoch": epoch, "step": step}
         return self.learning_rate * self.decay ** decays[self.decay_per]
+
+
+def _check_device(value: object, kernel: Kernel) -> None:
+    right = isinstance(value, str) and re.fullmatch(r"cpu|mps|cuda(:\d{1,3})?", value) is not None
+    require(right, "device", "'cpu', 'cuda', 'cuda:N' or 'mps'", value)
+    require(value == CPU or kernel == "torch", "device", "'cpu' for kernel 'compiled'", value)
 
 
 def _check_optimizers(value: object, kernel: Kernel) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.learning.compiled import CompiledTrainer
 from asyncfeded.learning.datasets import TensorExamples, data_of
-from asyncfeded.learning.local_training import LocalTraining
+from asyncfeded.learning.local_training import CPU, LocalTraining
 from asyncfeded.learning.trainer import Loss, TorchTrainer
 
 
@@ -28,6 +28,11 @@ class TrainerRecipe:
     def in_threads(self) -> bool:
         """Whether trainers run side by side in threads: compiled code frees the interpreter."""
         return self.training.kernel == "compiled"
+
+    @property
+    def only_here(self) -> bool:
+        """Whether trainers must stay in this process: it holds a GPU."""
+        return self.training.device != CPU
 
     def __call__(self) -> TorchTrainer | CompiledTrainer:
         """Make the trainer, which takes the module over."""

@@ -29,21 +29,26 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def reproducible(key: bytes) -> Iterator[None]:
+def reproducible(key: bytes, generator: torch.Generator | None = None) -> Iterator[None]:
     """Use a single thread, and set the global generators by this key; afterwards all is as before.
 
-    Generators: torch's for the CPU, Python's `random` and NumPy's `numpy.random`.
+    Generators: torch's for the CPU and, where another device is used, the one `generator` that is
+    given for it; Python's `random` and NumPy's `numpy.random`.
     """
     number = int.from_bytes(key[:8], "little") >> 1
-    # The CPU's generator alone: torch.manual_seed would also note a stack trace per GPU backend.
-    generator = torch.default_generator
-    state = generator.get_state()
-    generator.manual_seed(number)
+    # One by one: torch.manual_seed would also note a stack trace per GPU backend.
+    generators = [torch.default_generator]
+    if generator not in (None, torch.default_generator):
+        generators.append(generator)
+    states = [one.get_state() for one in generators]
+    for one in generators:
+        one.manual_seed(number)
     try:
         with one_thread(), _python_generator(number), _numpy_generator(number):
             yield
     finally:
-        generator.set_state(state)
+        for one, state in zip(generators, states, strict=True):
+            one.set_state(state)
 
 
 @contextmanager

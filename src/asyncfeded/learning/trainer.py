@@ -13,6 +13,7 @@ from asyncfeded.core.errors import SettingError
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.datasets import TensorExamples, data_of
+from asyncfeded.learning.device import OnDevice, find_device, generator_of
 from asyncfeded.learning.flat import FlatModule, split_like
 from asyncfeded.learning.local_training import LocalTraining, OptimizerFactory
 from asyncfeded.learning.reproducible import reproducible
@@ -50,7 +51,10 @@ class TorchTrainer:
         for client_id in self._optimizers:
             if client_id not in datasets:
                 raise SettingError(f"optimizers names client {client_id!r}, which has no data")
-        self._flat = FlatModule(module)
+        device = self._device = find_device(training.device)
+        self._on_device = OnDevice(device)
+        self._generator = generator_of(device)
+        self._flat = FlatModule(module, device)
         self._module = module
         self._datasets = datasets
         self._training = training
@@ -58,18 +62,19 @@ class TorchTrainer:
         self._seed = seed
         self.schema = self._flat.schema
         self.initial = self._flat.collect().copy()
-        self._start = torch.empty(self.schema.trained, dtype=torch.float32)
-        self._velocity = torch.empty(self.schema.trained, dtype=torch.float32)
+        self._start = torch.empty(self.schema.trained, dtype=torch.float32, device=device)
+        self._velocity = torch.empty(self.schema.trained, dtype=torch.float32, device=device)
         self._weights = split_like(self._flat.vector, self._flat.trainable)
         self._starts = split_like(self._start, self._flat.trainable)
         self._velocities = split_like(self._velocity, self._flat.trainable)
-        self._one = torch.ones((), dtype=torch.float32)
+        self._one = torch.ones((), dtype=torch.float32, device=device)
 
     def __call__(self, task: TrainTask) -> ClientUpdate:
         """Train a round from the task's parameters."""
-        examples = data_of(self._datasets, task.client_id)
+        examples = self._on_device(data_of(self._datasets, task.client_id))
         seen = _Seen(set(range(len(self._flat.trainable))))
-        with reproducible(randomness.key(self._seed, "torch", task.client_id, task.round)):
+        key = randomness.key(self._seed, "torch", task.client_id, task.round)
+        with reproducible(key, self._generator):
             self._flat.load(task.parameters)
             self._module.train()
             for parameter in self._flat.trainable:
@@ -170,7 +175,7 @@ class TorchTrainer:
         """The learning rate and mini-batch of every step of a round."""
         draw = randomness.generator(self._seed, BATCHES, task.client_id, task.round)
         for rates, places, sizes in passes(task, examples, self._training, draw):
-            order = torch.from_numpy(places)
+            order = torch.from_numpy(places).to(self._device)
             batches = split(examples.x[order], examples.y[order], sizes)
             for rate, (x, y) in zip(rates, batches, strict=True):
                 yield rate, x, y

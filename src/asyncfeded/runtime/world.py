@@ -20,6 +20,10 @@ class Recipe(Protocol):
     def in_threads(self) -> bool:
         """Whether trainers run side by side in threads, rather than in processes."""
 
+    @property
+    def only_here(self) -> bool:
+        """Whether trainers must stay in this process, as those that use its GPU."""
+
     def __call__(self) -> Train:
         """Make a trainer of all clients."""
 

@@ -125,6 +125,8 @@ class Virtual:
         return None, [Membership(client_id) for client_id in sizes]
 
     def _start_workers(self, setup: Setup) -> Workers:
+        fits = self.workers == 1 or not setup.recipe.only_here
+        require(fits, "workers", "1 where clients train on a GPU", self.workers)
         if not isinstance(self.workers, int):
             return self.workers.start(setup)
         kind: Kind = "threads" if setup.recipe.in_threads else "processes"
