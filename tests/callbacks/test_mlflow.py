@@ -251,6 +251,6 @@ def test_the_command_line_writes_all_runs_of_a_comparison_into_one_store(
         for run in client.search_runs([experiment.experiment_id])
         if run.data.params.get("clients") == "4"
     }
-    assert set(runs) == {"fedavg seed 0", "asyncfeded seed 0"}
-    assert runs["asyncfeded seed 0"].data.params["gamma_bar"] == "3.0"
+    assert set(runs) == {"fedavg seed-0", "asyncfeded seed-0"}
+    assert runs["asyncfeded seed-0"].data.params["gamma_bar"] == "3.0"
     assert all(run.info.status == "FINISHED" for run in runs.values())
