@@ -53,7 +53,7 @@ help:  ## this list
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "asyncfeded needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": run make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[torch]'
 	touch $@
 
 $(VENV)/.paper: $(VENV)/.package paper/pyproject.toml

@@ -63,3 +63,29 @@ def test_what_trackers_write_with_is_loaded_when_a_run_is_tracked() -> None:
         "asyncfeded.TensorBoard('b'); print({'mlflow', 'tensorboard'} & {*sys.modules})"
     )
     assert printed_by(code) == "set()"
+
+
+WITHOUT_THE_EXTRA_TORCH = (
+    "import sys; "
+    "heavy = ('torch', 'matplotlib', 'PIL', 'safetensors', 'scipy', 'threadpoolctl'); "
+    "sys.modules.update(dict.fromkeys(heavy)); "
+)
+
+
+def test_a_plain_install_serves_updates() -> None:
+    code = (
+        "import numpy as np; from asyncfeded import ClientUpdate, Server, rules; "
+        "server = Server(np.zeros(2, np.float32), rules.asyncfeded()); task = server.join('a'); "
+        "update = ClientUpdate('a', task.version, np.ones(2, np.float32), 1, task.epochs); "
+        "print(server.receive(update).accepted)"
+    )
+    assert printed_by(WITHOUT_THE_EXTRA_TORCH + code) == "True"
+
+
+def test_what_trains_says_what_to_install() -> None:
+    code = "sys.argv[1:] = ['run', '--seconds', '1']; from asyncfeded.cli.main import main; main()"
+    command = [sys.executable, "-c", WITHOUT_THE_EXTRA_TORCH + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not installed, which this needs: pip install 'asyncfeded[torch]'" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -17,6 +17,8 @@ from asyncfeded.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+OF_TORCH = ("torch", "matplotlib", "PIL", "safetensors", "scipy", "threadpoolctl")
+"""Modules that the extra `torch` installs."""
 COMMANDS = {
     "run": "asyncfeded.cli.run:run",
     "check-rule": "asyncfeded.cli.check_rule:check_rule",
@@ -58,6 +60,10 @@ def main() -> None:
         _fail(error.format_message())
     except AsyncFedEDError as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in OF_TORCH:
+            raise
+        _fail(f"{error.name} is not installed, which this needs: pip install 'asyncfeded[torch]'")
     except OSError as error:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
