@@ -68,6 +68,8 @@ def main() -> None:
     parser.add_argument("--suspension", type=float, default=0.0)
     parser.add_argument("--run", default="0")
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--power", type=float, default=1.0, help="of γ in the server's step")
+    parser.add_argument("--widths", type=int, nargs=2, help="of the model")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     rows = read(given.rounds, given.task, given.suspension, given.run)
@@ -77,7 +79,7 @@ def main() -> None:
         for one in timeline(given.task, given.suspension, client, rows)
         if one.arrives <= given.seconds
     ]
-    accuracy = follow(given.task, rounds)
+    accuracy = follow(given.task, rounds, given.power, given.widths)
     print(f"{len(rounds)} updates in {given.seconds:g} s; accuracy {accuracy:.1%}")
     table = [row for client in range(CLIENTS) if (row := errors(given.task, client, rounds))]
     for row in table:
@@ -142,12 +144,15 @@ def lengths(
     return found
 
 
-def follow(task_name: str, rounds: list[Round]) -> float:
+def follow(
+    task_name: str, rounds: list[Round], power: float = 1.0, widths: list[int] | None = None
+) -> float:
     """Train what the authors' clients trained, note γ at every arrival; return the accuracy."""
     task, settings = find_task(task_name), run_settings({"task": task_name})
     data = load_data(settings)
     names = list(data.train)
-    modules = [initial_module(task, task.widths, settings.seed) for _ in range(2)]
+    sizes = task.widths if widths is None else tuple(widths)
+    modules = [initial_module(task, sizes, settings.seed) for _ in range(2)]
     compiled = resolve(settings).training.kernel == "compiled"
     train = (CompiledTrainer if compiled else TorchTrainer)(
         modules[0], {name: as_tensors(data.train[name]) for name in names}, task.training
@@ -169,7 +174,7 @@ def follow(task_name: str, rounds: list[Round]) -> float:
         delta = train(TrainTask(names[one.client], 1, base, epochs, one.number)).delta
         apart = np.linalg.norm((model - base).astype(np.float64))
         one.gamma = float(apart / np.linalg.norm(delta.astype(np.float64)))
-        rate = chosen["lam"] / (one.gamma + chosen["eps"])
+        rate = chosen["lam"] / (one.gamma**power + chosen["eps"])
         model = model + np.float32(rate) * delta
     return measure(model)["accuracy"]
 
