@@ -26,7 +26,7 @@ from asyncfeded.runtime.events import (
 
 PLAIN_LINES = 10
 """How many lines a run prints where there is no terminal …"""
-LONGEST_SILENCE_SECONDS = 15
+LONGEST_SILENCE_SECONDS = 3
 """… and after how long it prints one in any case."""
 RECENT_UPDATES = 50
 WIDTH_WITH_A_BAR = 115

@@ -7,7 +7,13 @@ import click
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import config_option, overwrite_option, plain_name, with_folder
+from asyncfeded.cli.shared_options import (
+    config_option,
+    overwrite_option,
+    plain_name,
+    say_loading,
+    with_folder,
+)
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.experiment.settings import comparison_settings
@@ -46,6 +52,7 @@ def compare(
     values = {"rule": list(PAPER_RULES), **given_values(options, config)}
     every = comparison_settings(values)
     first = with_folder(every[0], f"compare-{short_name(every[0].task)}", values)
+    say_loading()
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.comparison import Comparison
     from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders

@@ -7,7 +7,7 @@ import click
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import config_option, overwrite_option, with_folder
+from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading, with_folder
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.experiment.settings import run_settings
 from asyncfeded.own_code import short_name
@@ -40,6 +40,7 @@ def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options:
     settings = run_settings(values)
     task, rule = short_name(settings.task), short_name(settings.rule)
     settings = with_folder(settings, f"{task}-{rule}-seed{settings.seed}", values)
+    say_loading()
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.experiment.folders import RUN_FILES, result_folders
     from asyncfeded.experiment.run import resolve

@@ -1,6 +1,7 @@
 """Options and a folder that `run` and `compare` share."""
 
 import re
+import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -33,3 +34,9 @@ def with_folder(settings: RunSettings, name: str, given: Mapping[str, Any]) -> R
 def plain_name(name: str) -> str:
     """A name for a folder: a rule or a task may be named by its place, such as my.py:momentum."""
     return re.sub(r"[^\w.-]+", "-", name)
+
+
+def say_loading() -> None:
+    """Say at a terminal why nothing happens yet: torch takes seconds to load."""
+    if sys.stderr.isatty():
+        click.echo("loading torch and the data …", err=True)
