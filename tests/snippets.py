@@ -11,6 +11,7 @@ from asyncfeded.cli.main import cli
 
 FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OUTPUT = "Output"
+TRY_IT = "Try it"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Every block of Python in the documentation runs, and prints what the page says."""
+"""Every block of Python in the documentation runs and prints what the page says.
+
+So do the commands under the title "Try it". Other titles are names of files, which are written.
+"""
 
 import sys
 from contextlib import redirect_stdout
@@ -9,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from command_line import asyncfeded
 from printed import differences
-from snippets import OUTPUT, Block, blocks_of
+from snippets import OUTPUT, TRY_IT, Block, blocks_of, commands_in
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = sorted(
@@ -36,7 +40,11 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
                 assert differences(text, printed) == []
             case Block("python", None, code):
                 printed = output_of(code, names)
-            case Block(_, str(title), text) if title != OUTPUT:
+            case Block("sh", title, text) if title == TRY_IT:
+                for words in commands_in(text):
+                    done = asyncfeded(*words[1:], cwd=tmp_path)
+                    assert done.returncode == 0, done.stderr
+            case Block(_, str(title), text) if title not in (OUTPUT, TRY_IT):
                 (tmp_path / title).write_text(text)
                 monkeypatch.setitem(sys.modules, Path(title).stem, None)  # forgotten afterwards
                 del sys.modules[Path(title).stem]
