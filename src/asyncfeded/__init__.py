@@ -4,9 +4,9 @@ Every public name is here, and loaded when it is first asked for. The server and
 NumPy and numba alone.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from asyncfeded.late import later
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
@@ -98,72 +98,59 @@ __all__ = [
 ]
 
 
-_LATER = {
-    "Arrival": "asyncfeded.core.rule",
-    "AsyncFedEDError": "asyncfeded.core.errors",
-    "Availability": "asyncfeded.availability.availability",
-    "ClientCurves": "asyncfeded.callbacks",
-    "ClientNames": "asyncfeded.on_demand",
-    "ClientUpdate": "asyncfeded.core.messages",
-    "Comparison": "asyncfeded.comparison",
-    "Decision": "asyncfeded.core.rule",
-    "Device": "asyncfeded.simulation.devices",
-    "DeviceModel": "asyncfeded.simulation.devices",
-    "Devices": "asyncfeded.runtime.devices",
-    "EventLog": "asyncfeded.callbacks",
-    "FileError": "asyncfeded.core.errors",
-    "KeepBest": "asyncfeded.callbacks",
-    "LocalTraining": "asyncfeded.learning.local_training",
-    "MLflow": "asyncfeded.callbacks",
-    "Membership": "asyncfeded.runtime.membership",
-    "OnDemand": "asyncfeded.on_demand",
-    "PersistentMap": "asyncfeded.core.persistent",
-    "Progress": "asyncfeded.callbacks",
-    "Ray": "asyncfeded.cluster.world",
-    "RayWorkers": "asyncfeded.cluster.world",
-    "Receipt": "asyncfeded.core.messages",
-    "Refusal": "asyncfeded.core.messages",
-    "Result": "asyncfeded.result",
-    "RoundEnd": "asyncfeded.core.rule",
-    "RoundTime": "asyncfeded.runtime.devices",
-    "Rule": "asyncfeded.core.rule",
-    "Run": "asyncfeded.callbacks",
-    "Server": "asyncfeded.core.server",
-    "SettingError": "asyncfeded.core.errors",
-    "Step": "asyncfeded.core.rule",
-    "StopAfter": "asyncfeded.callbacks",
-    "StopAt": "asyncfeded.callbacks",
-    "Task": "asyncfeded.tasks.own_task",
-    "TensorBoard": "asyncfeded.callbacks",
-    "TrainTask": "asyncfeded.core.messages",
-    "TrainingError": "asyncfeded.core.errors",
-    "VersionHistory": "asyncfeded.core.history",
-    "Virtual": "asyncfeded.simulation.world",
-    "Work": "asyncfeded.core.rule",
-    "compare": "asyncfeded.comparison.side_by_side",
-    "federate": "asyncfeded.front_door",
-    "heterogeneous_devices": "asyncfeded.simulation.profiles",
-    "hyperparameters": "asyncfeded.core.hyperparameters",
-}
-"""What is imported when it is first asked for, and from where."""
-
-_MODULES = {
-    "guards": "asyncfeded.guards",
-    "rules": "asyncfeded.rules",
-    "partition": "asyncfeded.data.partition",
-}
-"""Modules that are part of the public names."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        found = getattr(import_module(_LATER[name]), name)
-    elif name in _MODULES:
-        found = import_module(_MODULES[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+__getattr__ = later(
+    __name__,
+    {
+        "Arrival": "asyncfeded.core.rule",
+        "AsyncFedEDError": "asyncfeded.core.errors",
+        "Availability": "asyncfeded.availability.availability",
+        "ClientCurves": "asyncfeded.callbacks",
+        "ClientNames": "asyncfeded.on_demand",
+        "ClientUpdate": "asyncfeded.core.messages",
+        "Comparison": "asyncfeded.comparison",
+        "Decision": "asyncfeded.core.rule",
+        "Device": "asyncfeded.simulation.devices",
+        "DeviceModel": "asyncfeded.simulation.devices",
+        "Devices": "asyncfeded.runtime.devices",
+        "EventLog": "asyncfeded.callbacks",
+        "FileError": "asyncfeded.core.errors",
+        "KeepBest": "asyncfeded.callbacks",
+        "LocalTraining": "asyncfeded.learning.local_training",
+        "MLflow": "asyncfeded.callbacks",
+        "Membership": "asyncfeded.runtime.membership",
+        "OnDemand": "asyncfeded.on_demand",
+        "PersistentMap": "asyncfeded.core.persistent",
+        "Progress": "asyncfeded.callbacks",
+        "Ray": "asyncfeded.cluster.world",
+        "RayWorkers": "asyncfeded.cluster.world",
+        "Receipt": "asyncfeded.core.messages",
+        "Refusal": "asyncfeded.core.messages",
+        "Result": "asyncfeded.result",
+        "RoundEnd": "asyncfeded.core.rule",
+        "RoundTime": "asyncfeded.runtime.devices",
+        "Rule": "asyncfeded.core.rule",
+        "Run": "asyncfeded.callbacks",
+        "Server": "asyncfeded.core.server",
+        "SettingError": "asyncfeded.core.errors",
+        "Step": "asyncfeded.core.rule",
+        "StopAfter": "asyncfeded.callbacks",
+        "StopAt": "asyncfeded.callbacks",
+        "Task": "asyncfeded.tasks.own_task",
+        "TensorBoard": "asyncfeded.callbacks",
+        "TrainTask": "asyncfeded.core.messages",
+        "TrainingError": "asyncfeded.core.errors",
+        "VersionHistory": "asyncfeded.core.history",
+        "Virtual": "asyncfeded.simulation.world",
+        "Work": "asyncfeded.core.rule",
+        "compare": "asyncfeded.comparison.side_by_side",
+        "federate": "asyncfeded.front_door",
+        "guards": "asyncfeded.guards",
+        "heterogeneous_devices": "asyncfeded.simulation.profiles",
+        "hyperparameters": "asyncfeded.core.hyperparameters",
+        "partition": "asyncfeded.data.partition",
+        "rules": "asyncfeded.rules",
+    },
+)
 
 
 def __dir__() -> list[str]:

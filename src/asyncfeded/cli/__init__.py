@@ -1,7 +1,8 @@
 """The command line."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.cli.output import make_console, say
@@ -11,14 +12,10 @@ __all__ = [
     "say",
 ]
 
-_LATER = {
-    "make_console": "asyncfeded.cli.output",
-    "say": "asyncfeded.cli.output",
-}
-"""What is imported when it is first asked for, and from where."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = later(
+    __name__,
+    {
+        "make_console": "asyncfeded.cli.output",
+        "say": "asyncfeded.cli.output",
+    },
+)

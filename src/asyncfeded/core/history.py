@@ -14,8 +14,8 @@ import numpy as np
 
 from asyncfeded.core import vectors
 from asyncfeded.core.errors import SettingError, VersionError, require
-from asyncfeded.core.late import Late
 from asyncfeded.core.vectors import Vector, read_only
+from asyncfeded.late import Late
 
 if TYPE_CHECKING:
     from asyncfeded.core import sketch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from asyncfeded.core.late import Late
+from asyncfeded.late import Late
 
 if TYPE_CHECKING:
     from asyncfeded.core import kernels

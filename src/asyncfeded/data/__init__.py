@@ -1,7 +1,8 @@
 """Data of many clients, as plain arrays."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.data.federated import FederatedData
@@ -10,13 +11,9 @@ __all__ = [
     "FederatedData",
 ]
 
-_LATER = {
-    "FederatedData": "asyncfeded.data.federated",
-}
-"""What is imported when it is first asked for, and from where."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = later(
+    __name__,
+    {
+        "FederatedData": "asyncfeded.data.federated",
+    },
+)

@@ -1,7 +1,8 @@
 """Whole experiments: from settings to results."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.experiment.hyperparameters import build_rule
@@ -31,23 +32,19 @@ __all__ = [
     "run_settings",
 ]
 
-_LATER = {
-    "PAPER_RULES": "asyncfeded.tasks.paper_task",
-    "ResolvedRun": "asyncfeded.experiment.run",
-    "RunSettings": "asyncfeded.experiment.settings",
-    "as_tensors": "asyncfeded.experiment.run",
-    "build_rule": "asyncfeded.experiment.hyperparameters",
-    "find_task": "asyncfeded.tasks.registry",
-    "initial_module": "asyncfeded.experiment.run",
-    "load_data": "asyncfeded.experiment.run",
-    "resolve": "asyncfeded.experiment.run",
-    "run_experiment": "asyncfeded.experiment.run",
-    "run_settings": "asyncfeded.experiment.settings",
-}
-"""What is imported when it is first asked for, and from where."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = later(
+    __name__,
+    {
+        "PAPER_RULES": "asyncfeded.tasks.paper_task",
+        "ResolvedRun": "asyncfeded.experiment.run",
+        "RunSettings": "asyncfeded.experiment.settings",
+        "as_tensors": "asyncfeded.experiment.run",
+        "build_rule": "asyncfeded.experiment.hyperparameters",
+        "find_task": "asyncfeded.tasks.registry",
+        "initial_module": "asyncfeded.experiment.run",
+        "load_data": "asyncfeded.experiment.run",
+        "resolve": "asyncfeded.experiment.run",
+        "run_experiment": "asyncfeded.experiment.run",
+        "run_settings": "asyncfeded.experiment.settings",
+    },
+)

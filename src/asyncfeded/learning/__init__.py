@@ -1,7 +1,8 @@
 """Local training with torch."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.learning.compiled import CompiledTrainer
@@ -14,15 +15,11 @@ __all__ = [
     "TorchTrainer",
 ]
 
-_LATER = {
-    "CompiledTrainer": "asyncfeded.learning.compiled",
-    "Evaluator": "asyncfeded.learning.evaluation",
-    "TorchTrainer": "asyncfeded.learning.trainer",
-}
-"""What is imported when it is first asked for, and from where."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = later(
+    __name__,
+    {
+        "CompiledTrainer": "asyncfeded.learning.compiled",
+        "Evaluator": "asyncfeded.learning.evaluation",
+        "TorchTrainer": "asyncfeded.learning.trainer",
+    },
+)

@@ -1,7 +1,8 @@
 """Federated learning on a virtual clock."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.simulation.authors_draws import FIRST_SEED, authors_hangs
@@ -20,19 +21,15 @@ __all__ = [
     "paper_devices",
 ]
 
-_LATER = {
-    "DeviceModel": "asyncfeded.simulation.devices",
-    "FIRST_SEED": "asyncfeded.simulation.authors_draws",
-    "InProcess": "asyncfeded.simulation.workers",
-    "PAPER_MACHINES": "asyncfeded.simulation.profiles",
-    "VirtualTransport": "asyncfeded.simulation.transport",
-    "authors_hangs": "asyncfeded.simulation.authors_draws",
-    "paper_devices": "asyncfeded.simulation.profiles",
-}
-"""What is imported when it is first asked for, and from where."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = later(
+    __name__,
+    {
+        "DeviceModel": "asyncfeded.simulation.devices",
+        "FIRST_SEED": "asyncfeded.simulation.authors_draws",
+        "InProcess": "asyncfeded.simulation.workers",
+        "PAPER_MACHINES": "asyncfeded.simulation.profiles",
+        "VirtualTransport": "asyncfeded.simulation.transport",
+        "authors_hangs": "asyncfeded.simulation.authors_draws",
+        "paper_devices": "asyncfeded.simulation.profiles",
+    },
+)
