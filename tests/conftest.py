@@ -21,6 +21,8 @@ TOGETHER = {
     "tests/cluster/": "one Ray",
     "paper/tests/test_report": "one evaluation",
     "tests/callbacks/test_mlflow": "one store of MLflow",
+    "tests/docs/test_site": "one site",
+    "tests/test_distribution": "one wheel",
 }
 """Beginnings of the names of tests that share what takes long to make: they run in one process."""
 FOLDER_OF_RAY = "cluster"

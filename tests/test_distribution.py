@@ -34,7 +34,6 @@ def python_here(*arguments: str | Path) -> None:
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
-@pytest.mark.slow
 def test_the_wheel_runs_in_an_environment_without_the_repository(
     built: Path, tmp_path: Path
 ) -> None:
@@ -59,7 +58,6 @@ def test_the_wheel_runs_in_an_environment_without_the_repository(
     assert summary["updates"] > 0
 
 
-@pytest.mark.slow
 def test_the_sdist_has_what_an_install_needs_and_no_tests(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

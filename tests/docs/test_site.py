@@ -24,8 +24,6 @@ DESK: ViewportSize = {"width": 1280, "height": 900}
 LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=\"?(https?:)?//")
 PAGES = ("index.html", "rules.html", "cost.html", "decisions.html", "reference/rules.html")
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

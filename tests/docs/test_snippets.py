@@ -44,7 +44,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
                 for words in commands_in(text):
                     done = asyncfeded(*words[1:], cwd=tmp_path)
                     assert done.returncode == 0, done.stderr
-            case Block(_, str(title), text) if title not in (OUTPUT, TRY_IT):
+            case Block(_, str(title), text) if Path(title).suffix:
                 (tmp_path / title).write_text(text)
                 monkeypatch.setitem(sys.modules, Path(title).stem, None)  # forgotten afterwards
                 del sys.modules[Path(title).stem]
