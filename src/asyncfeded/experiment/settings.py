@@ -28,6 +28,7 @@ from asyncfeded.core.errors import FileError, SettingError, require
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import (
     all_hyperparameters,
+    build_rule,
     factory_of,
     hyperparameters,
     unknown,
@@ -39,6 +40,7 @@ from asyncfeded.runtime.limits import check_at_work, check_evaluations
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import MOST_SUSPENSION
 from asyncfeded.simulation.suspension import Hangs
+from asyncfeded.tasks.registry import find_task
 
 Devices = Literal[
     "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
@@ -330,6 +332,10 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     _check_world(settings)
     if not is_own:
         settings.memberships(ClientNames(settings.clients))
+        task = find_task(settings.task)
+        build_rule(
+            settings.rule, {**task.rule_settings.get(settings.rule, {}), **settings.hyperparameters}
+        )
     return settings
 
 
