@@ -114,6 +114,16 @@ def test_a_rule_of_one_s_own_is_compared_with_ours(folder: Path) -> None:
     assert "momentum" in done.stdout
 
 
+def test_a_task_without_accuracy_is_compared_by_its_loss(folder: Path) -> None:
+    done = asyncfeded_here(
+        *("compare", "--rule", "fedavg", "--rule", "fedbuff", "--clients", "3"),
+        *("--task", place(folder, "task", "regression"), "--seconds", "1", "--out", folder / "out"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "min loss" in done.stdout
+    assert "–" not in done.stdout.partition("min loss")[2].partition("plot:")[0]
+
+
 def test_a_rule_in_a_file_of_settings_brings_its_options_too(folder: Path) -> None:
     config = folder / "my.toml"
     config.write_text(f"rule = {json.dumps(place(folder, 'rule', 'momentum'))}\nseconds = 0.5\n")

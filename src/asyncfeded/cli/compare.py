@@ -15,7 +15,6 @@ from asyncfeded.cli.shared_options import (
     with_folder,
 )
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
-from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.experiment.settings import comparison_settings
 from asyncfeded.own_code import short_name
 from asyncfeded.tasks.paper_task import PAPER_RULES
@@ -59,7 +58,7 @@ def compare(
     from asyncfeded.experiment.run import resolve
     from asyncfeded.report.tables import as_text
 
-    comparison = Comparison(ACCURACY, target=target)
+    comparison = Comparison(target=target)
     folder = first.out
     assert folder is not None
     named = [(plain_name(short_name(one.rule)), f"seed-{one.seed}") for one in every]
