@@ -25,9 +25,6 @@ from asyncfeded.simulation.world import Virtual
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
-KEPT_DATASETS = 256
-"""How many clients' data are kept in memory where they are made on demand."""
-
 INSTEAD = {
     "module": "federate(model, …): the model is the first argument",
     "suspension": "world=Virtual(suspension=…)",

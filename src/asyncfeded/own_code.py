@@ -28,6 +28,11 @@ def is_place(name: str) -> bool:
     return ":" in name
 
 
+def is_own(kind: Kind, name: str) -> bool:
+    """Whether a rule or task is from outside the package."""
+    return is_place(name) or name in names(kind)
+
+
 def short_name(name: str) -> str:
     """A name for tables and folders: a place without the folder of its file."""
     where, colon, factory = name.rpartition(":")

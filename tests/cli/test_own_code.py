@@ -1,10 +1,12 @@
 """Rules and tasks of the user's own on the command line."""
 
 import json
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
+from asyncfeded import own_code
 from command_line import asyncfeded_here
 
 RULE = """
@@ -132,6 +134,30 @@ def test_a_rule_in_a_file_of_settings_brings_its_options_too(folder: Path) -> No
     assert done.returncode == 0, done.stderr
     settings = json.loads((out / "summary.json").read_text())["settings"]
     assert settings["hyperparameters"] == {"keep": 0.125}
+
+
+def test_an_installed_package_names_rules_and_tasks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    installed = EntryPoints(
+        EntryPoint(f"{kind}-of-{folder.name}", f"{kind}_{folder.name}:{factory}", group)
+        for kind, factory, group in (
+            ("rule", "momentum", "asyncfeded.rules"),
+            ("task", "fixed", "asyncfeded.tasks"),
+        )
+    )
+    monkeypatch.setattr(own_code, "entry_points", installed.select)
+    rule, task = f"rule-of-{folder.name}", f"task-of-{folder.name}"
+    out = folder / "out"
+    done = asyncfeded_here(
+        *("run", "--rule", rule, "--keep", "0.75", "--task", task, "--leave", "client-1@0.5"),
+        *("--seconds", "1", "--out", out),
+    )
+    assert done.returncode == 0, done.stderr
+    settings = json.loads((out / "summary.json").read_text())["settings"]
+    assert settings["hyperparameters"] == {"keep": 0.75}
+    assert len((out / "clients.csv").read_text().splitlines()) == 1 + 2
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_a_run_repeats_to_the_bit_for_any_workers_and_whatever_only_looks() -> N
         short().log_sha256,
         short(world=Virtual(workers=2)).log_sha256,
         short(world=Virtual(workers=3)).log_sha256,
+        short(world=Virtual(workers=np.int64(2))).log_sha256,  # type: ignore[arg-type]
         short(evaluate_every=0.5).log_sha256,
         short(history=VersionHistory("everything")).log_sha256,
     }

@@ -10,7 +10,7 @@ import click
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import config_option, overwrite_option
+from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading
 from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.settings import RunSettings, comparison_settings
 from asyncfeded.own_code import short_name
@@ -67,6 +67,8 @@ def sweep(
     rule = str(values["rule"])
     bases = comparison_settings(values)
     from asyncfeded.callbacks.goals import goal_of
+
+    say_loading()
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.comparison.yardstick import Yardstick
     from asyncfeded.experiment.folders import result_folders

@@ -6,6 +6,7 @@ Ray itself is loaded when a world is opened.
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from inspect import isclass
 from typing import TYPE_CHECKING, ClassVar
 
 from asyncfeded.availability.availability import Availability
@@ -48,7 +49,7 @@ class Ray:
         require(self.patience >= 1, "patience", "at least 1", self.patience)
         require_kind(_is_address(self.address), "address", "HOST:PORT, or none", self.address)
         if self.devices is not None:
-            right = hasattr(self.devices, "round_time")
+            right = hasattr(self.devices, "round_time") and not isclass(self.devices)
             require_kind(right, "devices", "a DeviceModel", self.devices)
         if self.memberships is not None:
             require_list("memberships", Membership, "a list of Membership", self.memberships)

@@ -1,16 +1,14 @@
 """A run of the command line: its settings resolved once, its data, its world and its files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from asyncfeded import own_code, randomness
 from asyncfeded.availability.availability import Availability
@@ -22,13 +20,13 @@ from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import Examples, FederatedData
 from asyncfeded.experiment.hyperparameters import build_rule
+from asyncfeded.experiment.model_shape import kernel_for, shape_of
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.federation import Federation
 from asyncfeded.guards import bounded_staleness
-from asyncfeded.learning.chain import read_chain
 from asyncfeded.learning.datasets import TensorExamples, as_examples
 from asyncfeded.learning.device import find_device
-from asyncfeded.learning.local_training import CPU, Kernel, LocalTraining
+from asyncfeded.learning.local_training import Kernel, LocalTraining
 from asyncfeded.learning.reproducible import reproducible
 from asyncfeded.learning.saving import MODEL_FILE, save_module
 from asyncfeded.on_demand import ClientNames, each, names_of
@@ -235,8 +233,8 @@ def resolve(settings: RunSettings) -> ResolvedRun:
     rule = task_rule(task, settings)
     Server(np.zeros(1, np.float32), rule, history=VersionHistory(settings.history))
     widths = settings.widths or task.widths
-    count, no_chain = _shape_of(task, widths)
-    kernel = _kernel(settings.kernel, no_chain, settings.device)
+    count, no_chain = shape_of(task, widths)
+    kernel = kernel_for(settings.kernel, no_chain, settings.device)
     training = _training(task, settings, kernel)
     find_device(training.device)
     if count > MOST_PARAMETERS:
@@ -274,53 +272,6 @@ def _check_clients(settings: RunSettings) -> None:
             f"clients must be left out for task {settings.task!r}, whose factory has no argument "
             f"'clients'; given {settings.clients}"
         )
-
-
-@cache
-def _shape(task: str, widths: Widths) -> tuple[int, SettingError | None]:
-    """The same for a task of ours, without memory for its parameters."""
-    with torch.device("meta"), _NoInitialWeights():
-        module = find_task(task).make_module(widths)
-    return _read_shape(module)
-
-
-def _shape_of(task: RunnableTask, widths: Widths) -> tuple[int, SettingError | None]:
-    """How many parameters a model has, and why it is no chain of layers, if it is none."""
-    return _read_shape(task.make_module(widths)) if task.own else _shape(task.name, widths)
-
-
-def _read_shape(module: nn.Module) -> tuple[int, SettingError | None]:
-    count = sum(parameter.numel() for parameter in module.parameters())
-    try:
-        read_chain(module)
-    except SettingError as error:
-        return count, error
-    return count, None
-
-
-class _NoInitialWeights(TorchFunctionMode):
-    """Leave parameters as they are: to draw what nobody reads, torch would load its compiler."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__module__", None) == "torch.nn.init":
-            return kwargs["tensor"] if "tensor" in kwargs else args[0]
-        return func(*args, **kwargs)
-
-
-def _kernel(wanted: Kernel | Literal["auto"], no_chain: SettingError | None, device: str) -> Kernel:
-    """What trains a model: as the settings say, or compiled code where there is some."""
-    if wanted == "compiled" and no_chain is not None:
-        raise no_chain
-    if wanted == "auto":
-        return "compiled" if no_chain is None and device == CPU else "torch"
-    return wanted
 
 
 def _training(task: RunnableTask, settings: RunSettings, kernel: Kernel) -> LocalTraining:

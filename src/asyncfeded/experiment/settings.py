@@ -312,7 +312,7 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     for name in ("out", "data_dir"):
         if values.get(name) == "":
             raise SettingError(f"{name} must be the path of a folder; given an empty text")
-    is_own = own_code.is_place(settings.task)  # whose clients are not known yet
+    is_own = own_code.is_own("task", settings.task)  # whose clients are not known yet
     if settings.at_work is not None:
         if settings.at_work > settings.clients and not is_own:
             raise SettingError(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from inspect import isclass
+from numbers import Integral
 from typing import ClassVar, Protocol
 
 from asyncfeded.availability.availability import Availability
@@ -88,7 +89,8 @@ class Virtual:
 
     def connection(self) -> AbstractContextManager[None]:
         """Be connected to where the workers are."""
-        return nullcontext() if isinstance(self.workers, int) else self.workers.connection()
+        workers = self.workers
+        return nullcontext() if isinstance(workers, int | Integral) else workers.connection()
 
     @contextmanager
     def open(self, setup: Setup) -> Iterator[OpenWorld]:
@@ -127,9 +129,10 @@ class Virtual:
     def _start_workers(self, setup: Setup) -> Workers:
         fits = self.workers == 1 or not setup.recipe.only_here
         require(fits, "workers", "1 where clients train on a GPU", self.workers)
-        if not isinstance(self.workers, int):
-            return self.workers.start(setup)
+        workers = self.workers
+        if not isinstance(workers, int | Integral):
+            return workers.start(setup)
         kind: Kind = "threads" if setup.recipe.in_threads else "processes"
         return make_workers(
-            setup.recipe(), self.workers, setup.num_parameters, setup.make_measure(), kind
+            setup.recipe(), int(workers), setup.num_parameters, setup.make_measure(), kind
         )
