@@ -5,6 +5,7 @@
     ├── FileError          a file or folder that cannot be read, written or understood
     ├── ClientStateError   a call that does not fit what the server knows of a client
     ├── VersionError       a version of the model that is not stored
+    ├── StateError         a saved state that is damaged or does not fit
     ├── RuleError          a rule that broke its contract
     ├── TrainingError      a client's training that raised
     └── ClusterError       a Ray that cannot be reached, or whose processes are lost
@@ -31,6 +32,10 @@ class ClientStateError(AsyncFedEDError):
 
 class VersionError(AsyncFedEDError, LookupError):
     """A version of the model that is not stored."""
+
+
+class StateError(AsyncFedEDError):
+    """A saved state that is damaged, or belongs to something else."""
 
 
 class RuleError(AsyncFedEDError):

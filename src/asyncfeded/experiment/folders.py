@@ -1,14 +1,14 @@
 """The folder of a run's results: it belongs to one run at a time, and nothing else is touched."""
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from asyncfeded.core.errors import FileError
 from asyncfeded.learning.saving import MODEL_FILE
+from asyncfeded.store.lock import locked
 
 RUN_FILES = (
     *("summary.json", "events.jsonl", "accuracy.csv", "accuracy.png", "clients.csv"),
@@ -28,7 +28,11 @@ def result_folders(folders: Mapping[Path, Iterable[str]], overwrite: bool) -> It
     with ExitStack() as locks:
         for folder in folders:
             _make(folder)
-            locks.enter_context(_locked(folder))
+            in_use = (
+                f"out {str(folder)!r} is in use by another run: wait for its end, or choose "
+                "another folder"
+            )
+            locks.enter_context(locked(folder, in_use))
         there = [folder / name for folder, names in folders.items() for name in names]
         there = [path for path in there if os.path.lexists(path)]
         if there and not overwrite:
@@ -51,28 +55,6 @@ def _make(folder: Path) -> None:
         TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as error:
         raise _unwritable(folder, error) from None
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder for this process; the lock ends with the process, however that ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(
-                f"out {str(folder)!r} is in use by another run: wait for its end, or choose "
-                "another folder"
-            ) from None
-        except OSError:
-            pass  # a file system without locks
-        yield
-    finally:
-        with suppress(OSError):
-            # A process that was forked meanwhile shares the lock: give it up for both.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
 
 
 def _unwritable(folder: Path, error: Exception) -> FileError:
