@@ -13,7 +13,7 @@ ALLOWED = {
     "randomness": set(),
     "on_demand": set(),
     "own_code": {"core"},
-    "contract": {"core", "randomness"},
+    "contract": {"core", "randomness", "store"},
     "client_data": {"core", "data", "learning", "randomness", "on_demand"},
     "core": set(),
     "files": {"core"},
@@ -29,7 +29,10 @@ ALLOWED = {
     "simulation": {"core", "runtime", "availability", "randomness", "on_demand"},
     "cluster": {"core", "runtime", "availability"},
     "result": {"core", "runtime", "report", "files", "version"},
-    "federation": {"client_data", "core", "runtime", "learning", "store", "result", "on_demand"},
+    "federation": {
+        *("client_data", "core", "runtime", "learning", "store", "result", "on_demand"),
+        "callbacks",
+    },
     "argument_kinds": {"core", "learning"},
     "front_door": {
         *("core", "rules", "runtime", "simulation", "learning", "data", "randomness", "on_demand"),

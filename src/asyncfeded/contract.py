@@ -15,6 +15,8 @@ from asyncfeded.core.rule import AnyRule, Arrival, Rule, Work
 from asyncfeded.core.server import Server
 from asyncfeded.core.tree import check_tree
 from asyncfeded.core.vectors import Vector, norm_and_distance
+from asyncfeded.store.codec import decode, encode
+from asyncfeded.store.states import server_state, tree_of
 
 Make = Callable[[], AnyRule]
 Check = Callable[[Make], None]
@@ -43,9 +45,16 @@ def scripts() -> Iterator[Script]:
         ]
 
 
-def play(server: Server, script: Script) -> list[Receipt]:
-    """Let three clients report in the order of the script, as far as it is their turn."""
-    tasks: dict[str, TrainTask] = {name: server.join(name) for name in CLIENTS}
+def play(
+    server: Server, script: Script, tasks: dict[str, TrainTask] | None = None
+) -> list[Receipt]:
+    """Let three clients report in the order of the script, as far as it is their turn.
+
+    `tasks` are those that they hold already; they are kept up to date.
+    """
+    if tasks is None:
+        tasks = {}
+    tasks |= {name: server.join(name) for name in CLIENTS if not server.takes_part(name)}
     receipts = []
     for name, first, second, examples in script:
         if name in tasks:
@@ -130,6 +139,27 @@ def has_a_state_of_plain_data(make: Make) -> None:
             raise AssertionError(str(error)) from None
 
 
+def goes_on_from_a_saved_state(make: Make) -> None:
+    """A server that is written down, read again and restored goes on with the same bits."""
+    for number, script in enumerate(scripts()):
+        half = len(script) // 2
+        server, tasks = Server(_vector(1, -1), make()), dict[str, TrainTask]()
+        play(server, script[:half], tasks)
+        if number % 2:
+            server.leave("b")
+            tasks = {name: task for name, task in tasks.items() if name != "b"}
+        content = encode(tree_of(server.state()))
+        again = Server.restore(server_state(decode(content)), make())
+        first = play(server, script[half:], dict(tasks))
+        second = play(again, script[half:], dict(tasks))
+        for left, right in zip(first, second, strict=True):
+            _expect(left.figures == right.figures, "figures must be the same after a restart")
+        same = server.parameters.tobytes() == again.parameters.tobytes()
+        _expect(same, "the model must have the same bits after a restart")
+        same = repr(server.rule_state) == repr(again.rule_state)
+        _expect(same, "the rule's state must be the same after a restart")
+
+
 def learns_from_a_single_client(make: Make) -> None:
     """A constant delta of a single client moves the model that way."""
     server = Server(_vector(0, 0), make())
@@ -195,6 +225,7 @@ CHECKS: Mapping[str, Check] = {
         changes_nothing_it_is_given,
         keeps_old_states_usable,
         has_a_state_of_plain_data,
+        goes_on_from_a_saved_state,
         learns_from_a_single_client,
         serves_a_client_that_returns,
         recovers_from_huge_updates,

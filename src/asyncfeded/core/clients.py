@@ -1,11 +1,16 @@
 """What the server knows about its clients."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
-from asyncfeded.core.errors import ClientStateError, require
+import numpy as np
+
+from asyncfeded.core.errors import ClientStateError, RuleError, require
 from asyncfeded.core.messages import ClientUpdate, Refusal, TrainTask
 from asyncfeded.core.rule import Work
+from asyncfeded.core.state import NONE_YET, ClientsState, check, check_column, counts, floats
 from asyncfeded.core.validation import is_count
 
 
@@ -88,6 +93,64 @@ class Federation:
         client = self._resting[client_id] = self._taking_part.pop(client_id)
         self._count()
         return client
+
+    def state(self) -> ClientsState:
+        """Every client as data."""
+        groups = (self._taking_part, self._resting, self._left)
+        records = list(chain.from_iterable(group.values() for group in groups))
+        tasks = (client.task for client in records)
+        return ClientsState(
+            names=list(chain.from_iterable(groups)),
+            taking_part=len(self._taking_part),
+            resting=len(self._resting),
+            population=self._population,
+            epochs=floats(client.work.epochs for client in records),
+            proximal_mu=floats(client.work.proximal_mu for client in records),
+            next_round=counts(client.next_round for client in records),
+            task_version=counts(None if task is None else task.version for task in tasks),
+            last_taken=counts(client.last_taken for client in records),
+            last_delta_norm=floats(client.last_delta_norm for client in records),
+        )
+
+    def restore(self, state: ClientsState) -> dict[str, int]:
+        """Take in the clients of a state; returns the versions of the tasks that they hold."""
+        names, rows = state.names, len(state.names)
+        check(len(set(names)) == rows and all(names), "a client has no name, or another's")
+        here, resting = state.taking_part, state.resting
+        check(here >= 0 and resting >= 0 and here + resting <= rows, "clients are missing")
+        for name in ("epochs", "proximal_mu", "last_delta_norm"):
+            check_column(getattr(state, name), np.float64, rows, name)
+        for name in ("next_round", "task_version", "last_taken"):
+            check_column(getattr(state, name), np.int64, rows, name)
+            check(bool((getattr(state, name) >= NONE_YET).all()), f"{name} is negative")
+        check(bool((state.task_version[here:] == NONE_YET).all()), "a client at rest has a task")
+        held: dict[str, int] = {}
+        columns = (
+            state.epochs,
+            state.proximal_mu,
+            state.next_round,
+            state.task_version,
+            state.last_taken,
+            state.last_delta_norm,
+        )
+        for place, (name, *row) in enumerate(
+            zip(names, *(column.tolist() for column in columns), strict=True)
+        ):
+            epochs, proximal_mu, next_round, version, taken, norm = row
+            try:
+                work = Work(epochs, proximal_mu)
+            except RuleError as error:
+                check(False, f"client {name!r}: {error}")
+            last_taken = None if taken == NONE_YET else taken
+            last_norm = None if math.isnan(norm) else norm
+            group = self._taking_part if place < here else self._resting
+            group = group if place < here + resting else self._left
+            group[name] = ClientRecord(work, next_round, None, last_taken, last_norm)
+            if version != NONE_YET:
+                check(next_round > 0, f"client {name!r} holds a task of no round")
+                held[name] = version
+        self._count()
+        return held
 
     def _count(self) -> None:
         awaited = 0 if self._population is None else self._population - len(self._left)

@@ -8,12 +8,13 @@ length of the run. If even these versions do not fit into memory, a sketch can s
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, Self, cast, get_args
 
 import numpy as np
 
 from asyncfeded.core import vectors
 from asyncfeded.core.errors import SettingError, VersionError, require
+from asyncfeded.core.state import HistoryState, VersionState, check, check_vector, own_vector
 from asyncfeded.core.vectors import Vector, read_only
 from asyncfeded.late import Late
 
@@ -87,6 +88,46 @@ class VersionHistory:
         if stored.buffer is None:
             raise VersionError(f"of version {version} only a sketch is stored")
         return stored.view
+
+    def state(self) -> HistoryState:
+        """The stored versions as data; their arrays are not copied."""
+        versions = [
+            VersionState(
+                number, v.leases, None if v.buffer is None else v.view, v.sketch, v.statistics
+            )
+            for number, v in self._versions.items()
+        ]
+        return HistoryState(self.keep, self.buckets, versions)
+
+    @classmethod
+    def restore(cls, state: HistoryState, size: int, trained: int) -> Self:
+        """Make the history that a state was taken from."""
+        check(state.keep in get_args(Keep), f"versions are kept as {state.keep!r}")
+        history = cls(cast(Keep, state.keep), state.buckets)
+        newest = max((version.number for version in state.versions), default=0)
+        for saved in state.versions:
+            version = saved.number
+            check(version not in history, f"version {version} is stored twice")
+            check(saved.leases >= 0, f"version {version} has {saved.leases} leases")
+            check_vector(saved.parameters, size, f"version {version}")
+            check_vector(saved.statistics, size - trained, f"the statistics of version {version}")
+            sketched = saved.sketch is not None and saved.statistics is not None
+            whole = saved.parameters is not None
+            fits = whole if history.is_exact else sketched and (whole or version < newest)
+            check(fits, f"version {version} is not kept as {state.keep!r}")
+            if saved.sketch is not None:
+                check(saved.sketch.shape == (state.buckets,), f"the sketch of version {version}")
+            buffer = None if saved.parameters is None else own_vector(saved.parameters)
+            view = NOTHING if buffer is None else read_only(buffer)
+            stored = _Version(buffer, view, saved.sketch, saved.statistics, saved.leases)
+            history._versions[version] = stored
+            if version == newest:
+                history._newest, history.current = stored, view
+        return history
+
+    def leases(self) -> dict[int, int]:
+        """The number of leases on every stored version."""
+        return {number: stored.leases for number, stored in self._versions.items()}
 
     @property
     def is_used(self) -> bool:

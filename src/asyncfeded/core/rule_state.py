@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from asyncfeded.core.errors import RuleError
 from asyncfeded.core.rule import AnyRule
+from asyncfeded.core.state import RuleMemory, check
 from asyncfeded.core.tree import check_tree
 from asyncfeded.core.vectors import Vector, read_only
 
@@ -43,6 +45,23 @@ class RuleState:
             now = self._rule.on_leave(self.now, client_id)
             self._after_last_step = self._rule.on_leave(self._after_last_step, client_id)
             self.now = now
+
+    def saved(self) -> RuleMemory:
+        """Both states as data."""
+        for state in (self.now, self._after_last_step):
+            check_tree(self._rule.name, state)
+        return RuleMemory(self.now, self._after_last_step, self._failed_steps)
+
+    def restore(self, memory: RuleMemory) -> None:
+        """Go on where a server was saved."""
+        for state in (memory.now, memory.after_last_step):
+            try:
+                check_tree(self._rule.name, state)
+            except RuleError as error:
+                check(False, str(error))
+        check(memory.failed_steps >= 0, f"{memory.failed_steps} steps have failed")
+        self.now, self._after_last_step = memory.now, memory.after_last_step
+        self._failed_steps = memory.failed_steps
 
     def _begin(self, parameters: Vector) -> None:
         self.now = self._after_last_step = self._rule.init(read_only(parameters.copy()))

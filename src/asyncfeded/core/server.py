@@ -7,17 +7,24 @@ every transport uses the same class. Threads must not share it: it has one calle
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from asyncfeded.core import vectors
 from asyncfeded.core.clients import ClientRecord, Federation, protocol_fault
-from asyncfeded.core.errors import ClientStateError, RuleError, SettingError, require
+from asyncfeded.core.errors import (
+    ClientStateError,
+    RuleError,
+    SettingError,
+    StateError,
+    require,
+)
 from asyncfeded.core.history import NOTHING, VersionHistory
 from asyncfeded.core.messages import NO_FIGURES, ClientUpdate, Receipt, Refusal, TrainTask
 from asyncfeded.core.rule import AnyRule, Arrival, Decision, Guard, Rule, Step, no_state
 from asyncfeded.core.rule_state import RuleState
+from asyncfeded.core.state import ServerState, check, plain_settings
 from asyncfeded.core.statistics import Statistics
 from asyncfeded.core.validation import (
     LARGEST_COUNT,
@@ -131,6 +138,96 @@ class Server:
     def join(self, client_id: str) -> TrainTask:
         """Let a client take part, from the current version on; if it returns, it keeps its K."""
         return self._next_task(client_id, self._clients.join(client_id))
+
+    def state(self) -> ServerState:
+        """Everything that the server needs to go on with the same bits, as data.
+
+        The arrays are the server's own: write them before its next call.
+        """
+        return ServerState(
+            rule=self.rule.name,
+            settings=plain_settings(self.rule.settings),
+            size=self._size,
+            trained=self._trained,
+            exact=self._exact,
+            version=self.version,
+            accepted=self.accepted,
+            refused={reason.value: count for reason, count in self.refused.items()},
+            lost=dict(self.lost),
+            history=self._history.state(),
+            clients=self._clients.state(),
+            statistics=None if self._statistics is None else self._statistics.state(),
+            memory=self._state.saved(),
+        )
+
+    @classmethod
+    def restore(cls, state: ServerState, rule: AnyRule, *, guards: Sequence[Guard] = ()) -> Self:
+        """Make the server that a state was taken from, under the same rule.
+
+        Examples:
+            >>> import numpy as np
+            >>> from asyncfeded import Server, rules
+            >>> server = Server(np.zeros(2, np.float32), rule=rules.fedavg())
+            >>> _ = server.join("client-7")
+            >>> Server.restore(server.state(), rules.fedavg()).at_work
+            ('client-7',)
+        """
+        given = (rule.name, plain_settings(rule.settings))
+        if given != (state.rule, state.settings):
+            raise StateError(
+                f"the state was saved under rule {state.rule!r} with {state.settings} and must be "
+                f"restored under the same; given {given[0]!r} with {given[1]}"
+            )
+        check(1 <= state.trained <= state.size, f"{state.trained} of {state.size} are trained")
+        check(0 <= state.exact <= state.size - state.trained, f"{state.exact} elements are exact")
+        history = VersionHistory.restore(state.history, state.size, state.trained)
+        check(state.version in history, f"version {state.version}, the newest, is missing")
+        server = cls(
+            history[state.version],
+            rule,
+            guards=guards,
+            trained=state.trained,
+            exact=state.exact,
+            population=state.clients.population,
+        )
+        server._go_on(state, history)
+        return server
+
+    def _go_on(self, state: ServerState, history: VersionHistory) -> None:
+        """Take over a saved state in the place of a new server's."""
+        self.version, self.accepted = state.version, state.accepted
+        known = set(Refusal)
+        check(known.issuperset(state.refused), f"updates were refused as {list(state.refused)}")
+        self.refused = Counter({Refusal(name): count for name, count in state.refused.items()})
+        self.lost = Counter(state.lost)
+        self._history = history
+        held = self._clients.restore(state.clients)
+        leases = Counter(held.values())
+        leases[state.version] += 1
+        check(
+            +leases == Counter({v: n for v, n in history.leases().items() if n}),
+            "the clients' tasks and the leases on versions do not agree",
+        )
+        for name, version in held.items():
+            client = self._clients.find(name)
+            assert client is not None
+            parameters = history[version] if history.is_exact else NOTHING
+            client.task = TrainTask(
+                name,
+                version,
+                parameters,
+                math.floor(client.work.epochs),
+                client.next_round - 1,
+                client.work.proximal_mu,
+            )
+        self._number_at_work = len(held)
+        check(
+            (self._statistics is None) == (state.statistics is None),
+            "the elements that are not trained have no statistics, or have some without need",
+        )
+        if self._statistics is not None and state.statistics is not None:
+            self._statistics.restore(state.statistics)
+        self._state.restore(state.memory)
 
     @property
     def rule_state(self) -> Any:

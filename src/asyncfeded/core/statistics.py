@@ -15,6 +15,7 @@ Elements that must stay exact (integers and flags) cannot be averaged: the last 
 import numpy as np
 import numpy.typing as npt
 
+from asyncfeded.core.state import StatisticsState, check, check_vector
 from asyncfeded.core.vectors import Vector
 
 
@@ -22,6 +23,7 @@ class Statistics:
     """What clients have reported since the last step."""
 
     def __init__(self, size: int, exact: int) -> None:
+        self._size = size
         self._averaged = size - exact
         self._weighted_sum: npt.NDArray[np.float64] | None = None
         self._weight = 0.0
@@ -53,3 +55,17 @@ class Statistics:
         self._weighted_sum = None
         self._weight = 0.0
         self._latest = None
+
+    def state(self) -> StatisticsState:
+        """The reports as data."""
+        return StatisticsState(self._weighted_sum, self._weight, self._latest)
+
+    def restore(self, state: StatisticsState) -> None:
+        """Go on with these reports."""
+        total = state.weighted_sum
+        fits = total is None or (total.dtype == np.float64 and total.shape == (self._averaged,))
+        check(fits, "the sum of the clients' statistics has another type or shape")
+        check((total is None) == (state.latest is None), "the clients' statistics have a part only")
+        check_vector(state.latest, self._size, "the last client's statistics")
+        check(state.weight >= 0, f"the clients' statistics have the weight {state.weight}")
+        self._weighted_sum, self._weight, self._latest = total, state.weight, state.latest
