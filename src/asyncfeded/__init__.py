@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from asyncfeded import guards, rules
     from asyncfeded.availability.availability import Availability
     from asyncfeded.callbacks import (
+        Checkpoint,
         ClientCurves,
         EventLog,
         KeepBest,
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from asyncfeded.cluster.world import Ray, RayWorkers
     from asyncfeded.comparison import Comparison
     from asyncfeded.comparison.side_by_side import compare
-    from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError, TrainingError
+    from asyncfeded.core.errors import (
+        AsyncFedEDError,
+        FileError,
+        SettingError,
+        StateError,
+        TrainingError,
+    )
     from asyncfeded.core.history import VersionHistory
     from asyncfeded.core.hyperparameters import hyperparameters
     from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
@@ -49,6 +56,7 @@ __all__ = [
     "Arrival",
     "AsyncFedEDError",
     "Availability",
+    "Checkpoint",
     "ClientCurves",
     "ClientNames",
     "ClientUpdate",
@@ -77,6 +85,7 @@ __all__ = [
     "Run",
     "Server",
     "SettingError",
+    "StateError",
     "Step",
     "StopAfter",
     "StopAt",
@@ -104,6 +113,7 @@ __getattr__ = later(
         "Arrival": "asyncfeded.core.rule",
         "AsyncFedEDError": "asyncfeded.core.errors",
         "Availability": "asyncfeded.availability.availability",
+        "Checkpoint": "asyncfeded.callbacks",
         "ClientCurves": "asyncfeded.callbacks",
         "ClientNames": "asyncfeded.on_demand",
         "ClientUpdate": "asyncfeded.core.messages",
@@ -132,6 +142,7 @@ __getattr__ = later(
         "Run": "asyncfeded.callbacks",
         "Server": "asyncfeded.core.server",
         "SettingError": "asyncfeded.core.errors",
+        "StateError": "asyncfeded.core.errors",
         "Step": "asyncfeded.core.rule",
         "StopAfter": "asyncfeded.callbacks",
         "StopAt": "asyncfeded.callbacks",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import isclass
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
@@ -43,6 +44,9 @@ def check_kinds(given: Mapping[str, Any]) -> None:
     history = given["history"]
     right = history is None or isinstance(history, VersionHistory)
     require_kind(right, "history", "a VersionHistory", history)
+    resume = given["resume"]
+    right = resume is None or isinstance(resume, str | Path)
+    require_kind(right, "resume", "the folder of a Checkpoint", resume)
     for name in ("seconds", "evaluate_every"):
         require_number(name, given[name])
     require_whole("seed", given["seed"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from torch import nn
@@ -77,6 +78,7 @@ def federate(
     seed: int = 0,
     guards: Sequence[Guard] = (),
     history: VersionHistory | None = None,
+    resume: str | Path | None = None,
 ) -> Result:
     """Train `model` over the clients' `datasets` for some seconds; return what was measured.
 
@@ -96,9 +98,13 @@ def federate(
       classes, unless a metric is named "accuracy".
     - `callbacks`: functions of (event, run), told of everything that happens. `run.parameters` is
       the model, `run.stop()` ends the run, which then returns its result as usual. There are
-      StopAt, StopAfter, KeepBest, ClientCurves, Progress and EventLog.
+      StopAt, StopAfter, KeepBest, ClientCurves, Checkpoint, Progress and EventLog.
     - `guards`: what an update must pass before the rule sees it, such as `bounded_staleness(4.0)`.
     - `history`: which versions the server keeps; those that a client trains from by default.
+
+    - `resume`: the folder of a `Checkpoint`, to go on with the run that was saved there. Everything
+      else must be given as before, but for the number of workers; what was given for `model` is
+      overwritten. The result is the same, to the bit, as without the interruption.
 
     The log is the same for any number of workers, unless `forward` changes plain attributes of the
     model: buffers and the global generators are set anew for every round, attributes cannot be.
@@ -130,4 +136,5 @@ def federate(
         guards=guards,
         history=history,
         settings={"rule": rule.name, **rule.settings, "seed": seed},
+        resume=None if resume is None else Path(resume),
     ).run()

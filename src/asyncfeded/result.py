@@ -13,11 +13,13 @@ from asyncfeded.core.metrics import ACCURACY, LOSS
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, RoundLost, Started
+from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.world import Clock
 from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
 """From how many updates and clients on it is told that one client sends most of them."""
+COUNTERS = ("rejected", "lost_rounds", "lost")
 TIME: Mapping[Clock, str] = {"virtual": "virtual time (s)", "real": "real time (s)"}
 """What the seconds of a run are, by its clock."""
 
@@ -94,6 +96,24 @@ class Result:
         self.versions = versions
         self.log_sha256 = log_sha256
         self.wall_seconds = wall_seconds
+
+    def state(self) -> Saved:
+        """What was measured and counted so far."""
+        return {
+            "curve": [[p.seconds, p.version, dict(p.metrics)] for p in self.curve],
+            "updates": self.updates,
+            **{name: dict(getattr(self, name)) for name in COUNTERS},
+            "clients": [[name, *astuple(figures)] for name, figures in self.clients.items()],
+            "begun": self.begun,
+        }
+
+    def restore(self, state: Saved) -> None:
+        """Go on where an earlier process has saved the run."""
+        self.curve = [Evaluated(*point) for point in state["curve"]]
+        self.updates, self.begun = int(state["updates"]), bool(state["begun"])
+        for name in COUNTERS:
+            setattr(self, name, Counter(state[name]))
+        self.clients = {name: ClientFigures(*figures) for name, *figures in state["clients"]}
 
     def set_client_accuracies(self, measured: Mapping[str, float | None]) -> None:
         """Take note of how well the last model serves each client."""

@@ -1,5 +1,6 @@
 """Functions of (event, run) that watch a run, keep something of it or stop it."""
 
+from asyncfeded.callbacks.checkpoint import Checkpoint
 from asyncfeded.callbacks.client_curves import ClientCurves
 from asyncfeded.callbacks.keep_best import KeepBest
 from asyncfeded.callbacks.mlflow import MLflow
@@ -11,6 +12,7 @@ from asyncfeded.store.log import EventLog
 
 __all__ = [
     "Callback",
+    "Checkpoint",
     "ClientCurves",
     "EventLog",
     "KeepBest",

@@ -11,6 +11,7 @@ from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.files import write_table
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event
+from asyncfeded.runtime.saved import Saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,16 @@ class ClientCurves:
             )
         values = tuple(map(float, np.percentile(known, self.percentiles)))
         self.curve.append(ClientPoint(event.seconds, event.version, values))
+
+    def state(self) -> Saved:
+        """The curve so far, and when the clients are measured next."""
+        points = [[point.seconds, point.version, list(point.values)] for point in self.curve]
+        return {"next": self._next, "curve": points}
+
+    def restore(self, state: Saved) -> None:
+        """Go on with the curve of an earlier process."""
+        self._next = float(state["next"])
+        self.curve = [ClientPoint(at, version, tuple(of)) for at, version, of in state["curve"]]
 
     def to_csv(self, path: str | Path) -> None:
         """Write the curve: a line per time, a column per percentile."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from asyncfeded.core.errors import require
 from asyncfeded.core.messages import Receipt
 from asyncfeded.runtime.events import Evaluated, Event, Received, RoundLost
+from asyncfeded.runtime.saved import Saved
 
 
 class Point(NamedTuple):
@@ -76,6 +77,22 @@ class Figures:
             self._sums.clear()
             self._terms.clear()
             self._news = False
+
+    def state(self) -> Saved:
+        """What the next point is made of."""
+        return {
+            "drawn": sorted(self._drawn),
+            "sums": dict(self._sums),
+            "terms": dict(self._terms),
+            "counts": dict(self._counts),
+            "last": [self._news, self._seconds, self._version],
+        }
+
+    def restore(self, state: Saved) -> None:
+        """Go on with the point that an earlier process had begun."""
+        self._drawn, self._sums = set(state["drawn"]), dict(state["sums"])
+        self._terms, self._counts = Counter(state["terms"]), Counter(state["counts"])
+        self._news, self._seconds, self._version = state["last"]
 
     def _add(self, receipt: Receipt, epochs: int | None) -> None:
         for name, value in receipt.figures.items():

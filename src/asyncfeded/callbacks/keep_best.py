@@ -6,6 +6,7 @@ from asyncfeded.callbacks.goals import Goal, goal_of, value_of
 from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event
+from asyncfeded.runtime.saved import Saved
 
 
 class KeepBest:
@@ -31,3 +32,11 @@ class KeepBest:
         if self.best is None or (found > self.best if self._goal == "max" else found < self.best):
             run.save(self._path)
             self.best, self.version = found, event.version
+
+    def state(self) -> Saved:
+        """The best value so far, and its version."""
+        return {"best": self.best, "version": self.version}
+
+    def restore(self, state: Saved) -> None:
+        """Go on with what an earlier process has found; its file is still there."""
+        self.best, self.version = state["best"], state["version"]

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from asyncfeded.callbacks.tracker import Log, Tracker
+from asyncfeded.runtime.saved import Saved
 
 
 class MLflow(Tracker):
@@ -37,11 +38,11 @@ class MLflow(Tracker):
         self._run_name = run_name
         self.run_id: str | None = None
 
-    def _open(self) -> Log:
+    def _open(self, resumed: Saved | None) -> Log:
         # MLflow would tell its makers how it is used, unless the user wants it to.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         from asyncfeded.callbacks.mlflow_log import MLflowLog
 
-        log = MLflowLog(self._uri, self._experiment, self._run_name)
+        log = MLflowLog(self._uri, self._experiment, self._run_name, resumed)
         self.run_id = log.run_id
         return log

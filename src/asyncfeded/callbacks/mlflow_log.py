@@ -16,6 +16,7 @@ from sqlalchemy import URL
 
 from asyncfeded.callbacks.tracker import Ending, Setting
 from asyncfeded.core.errors import FileError
+from asyncfeded.runtime.saved import Saved
 
 FILE = "mlflow.db"
 METRICS_AT_ONCE = 1000
@@ -35,18 +36,29 @@ RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
 class MLflowLog:
     """A new run; its figures are written many at a time, since a call takes milliseconds."""
 
-    def __init__(self, uri: str | Path, experiment: str, run_name: str | None) -> None:
+    def __init__(
+        self,
+        uri: str | Path,
+        experiment: str,
+        run_name: str | None,
+        resumed: Saved | None = None,
+    ) -> None:
         self._uri = uri
         self._has_name = run_name is not None
-        self._began = time.time()
+        self.run_id: str
+        self._began = time.time() if resumed is None else float(resumed["began"])
         self._written = time.monotonic()
         self._waiting: list[Metric] = []
-        self._names: dict[str, str] = {}
+        self._names: dict[str, str] = {} if resumed is None else dict(resumed["names"])
         with self._said_in_one_line(), _quick_to_give_up():
             address, artifacts = _in_folder(uri)
             self._client = MlflowClient(address)
+            if resumed is not None:
+                self.run_id = str(resumed["run_id"])
+                self._client.update_run(self.run_id, status="RUNNING")
+                return
             number = self._number_of(experiment, artifacts)
-            self.run_id: str = self._client.create_run(
+            self.run_id = self._client.create_run(
                 number, round(1000 * self._began), run_name=run_name
             ).info.run_id
 
@@ -75,6 +87,11 @@ class MLflowLog:
             tags = [RunTag("ended", str(ending))]
             self._client.log_batch(self.run_id, tags=tags)
             self._client.set_terminated(self.run_id, STATUS[ending.how])
+
+    def state(self) -> Saved:
+        """Which of MLflow's runs this is; points that are written twice count once there."""
+        self._write()
+        return {"run_id": self.run_id, "began": self._began, "names": dict(self._names)}
 
     def close(self) -> None:
         """Nothing is left open: MLflow keeps its connection for the next run."""

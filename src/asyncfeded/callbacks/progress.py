@@ -19,6 +19,7 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    Resumed,
     RoundLost,
     Started,
     Waiting,
@@ -83,7 +84,7 @@ class Progress:
 
     def __call__(self, event: Event, run: Run) -> None:
         """Take note of an event, and show it if it is time to."""
-        if isinstance(event, Started):
+        if isinstance(event, Started | Resumed):
             self._label = self._label or event.rule
             self._seconds = run.seconds
             self._live.update(self._bar, description=self._label, total=run.seconds)
@@ -109,6 +110,9 @@ class Progress:
                     self._recent_lag.append(receipt.lag)
                 for task in receipt.tasks:
                     self._epochs[task.client_id] = task.epochs
+            case Resumed():
+                self._version = event.version
+                self._say(f"{event.seconds:.1f} s  goes on with version {event.version}")
             case RoundLost():
                 self._version = event.version
                 self._lost_rounds += 1

@@ -4,6 +4,7 @@ from asyncfeded.callbacks.goals import Goal, goal_of, value_of
 from asyncfeded.core.errors import require
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event, Received
+from asyncfeded.runtime.saved import Saved
 
 
 class StopAt:
@@ -42,3 +43,11 @@ class StopAfter:
             self._accepted += 1
             if self._accepted == self._updates:
                 run.stop(f"StopAfter(updates={self._updates})")
+
+    def state(self) -> Saved:
+        """How many updates were accepted so far."""
+        return {"accepted": self._accepted}
+
+    def restore(self, state: Saved) -> None:
+        """Go on counting."""
+        self._accepted = int(state["accepted"])

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from asyncfeded.callbacks.tracker import Log, Tracker
+from asyncfeded.runtime.saved import Saved
 
 
 class TensorBoard(Tracker):
@@ -23,7 +24,7 @@ class TensorBoard(Tracker):
         super().__init__(clients, "tensorboard")
         self._folder = Path(folder)
 
-    def _open(self) -> Log:
+    def _open(self, resumed: Saved | None) -> Log:
         from asyncfeded.callbacks.tensorboard_log import TensorBoardLog
 
-        return TensorBoardLog(self._folder)
+        return TensorBoardLog(self._folder, resumed)

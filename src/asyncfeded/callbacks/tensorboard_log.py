@@ -22,6 +22,7 @@ from tensorboard.util.tensor_util import make_tensor_proto
 
 from asyncfeded.callbacks.tracker import Ending, Setting
 from asyncfeded.core.errors import FileError
+from asyncfeded.runtime.saved import Saved
 
 FORMAT = "brain.Event:2"
 
@@ -33,18 +34,19 @@ class TensorBoardLog:
     while workers are forked.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, resumed: Saved | None = None) -> None:
         self._folder = folder
-        self._began = time.time()
-        self._last = (0.0, 0)
-        name = f"events.out.tfevents.{self._began:.6f}.{socket.gethostname()}.{os.getpid()}"
+        self._began = time.time() if resumed is None else float(resumed["began"])
+        self._last = (0.0, 0) if resumed is None else (resumed["seconds"], resumed["version"])
+        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._records = RecordWriter((folder / name).open("xb"))
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from None
         self._write(file_version=FORMAT)
-        # What an earlier run has left in this folder is not to be drawn with this one.
+        # TensorBoard then drops what an earlier run has left in this folder or, where the run goes
+        # on, the points that were written after it was saved.
         self._write(session_log=SessionLog(status=SessionLog.START))
 
     def write_figures(self, seconds: float, version: int, figures: Mapping[str, float]) -> None:
@@ -74,6 +76,11 @@ class TensorBoardLog:
         data = HParamsPluginData(session_end_info=end)
         self._write(summary=_of_hparams(hparams.SESSION_END_INFO_TAG, data))
         self._write(summary=_text("run/ended", str(ending)))
+
+    def state(self) -> Saved:
+        """When the run began, and where its last point is."""
+        seconds, version = self._last
+        return {"began": self._began, "seconds": seconds, "version": version}
 
     def close(self) -> None:
         """Close the file."""

@@ -10,6 +10,7 @@ from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.files import encoded
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Event, Finished, Started
+from asyncfeded.runtime.saved import Saved
 
 Setting = bool | int | float | str
 
@@ -36,6 +37,9 @@ class Log(Protocol):
     def write_end(self, ending: Ending) -> None:
         """Say how the run has ended."""
 
+    def state(self) -> Saved:
+        """Write what waits; return what another process needs to go on with this log."""
+
     def close(self) -> None:
         """Give the log out of hand."""
 
@@ -50,6 +54,7 @@ class Tracker(ABC):
         self._clients = clients
         self._figures = Figures(clients)
         self._log: Log | None = None
+        self._resumed: Saved | None = None
         self._ending = Ending("finished")
         missing = [name for name in libraries if find_spec(name) is None]
         if missing:
@@ -59,14 +64,26 @@ class Tracker(ABC):
             )
 
     @abstractmethod
-    def _open(self) -> Log:
-        """Open a log for a run that is about to begin."""
+    def _open(self, resumed: Saved | None) -> Log:
+        """Open a log for a run that is about to begin or, from its state, to go on."""
 
     def __enter__(self) -> Self:
         self._figures = Figures(self._clients)
         self._ending = Ending("finished")
-        self._log = self._open()
+        resumed, self._resumed = self._resumed, None
+        self._log = self._open(None if resumed is None else resumed["log"])
+        if resumed is not None:
+            self._figures.restore(resumed["figures"])
         return self
+
+    def state(self) -> Saved:
+        """Where the curves stand."""
+        assert self._log is not None
+        return {"figures": self._figures.state(), "log": self._log.state()}
+
+    def restore(self, state: Saved) -> None:
+        """Go on with the log of an earlier process when the run does."""
+        self._resumed = state
 
     def __call__(self, event: Event, run: Run) -> None:
         """Write the points that the event completes."""

@@ -14,6 +14,7 @@ keep their value.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,11 @@ class Schema:
     trained: int
     exact: int
     size: int
+
+    @property
+    def sha256(self) -> str:
+        """A digest of all this: two modules with the same digest share flat vectors."""
+        return sha256(repr(self).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

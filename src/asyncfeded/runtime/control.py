@@ -7,6 +7,7 @@ from typing import Any
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Event
+from asyncfeded.runtime.saved import Saved
 
 Metrics = Mapping[str, float]
 
@@ -32,7 +33,11 @@ class Run:
         self._save = save
         self._measure_clients = measure_clients
         self._evaluated: Vector | None = None
+        self._when_at_rest: list[Callable[[], None]] = []
+        self._now = 0.0
         self.stopped_by: str | None = None
+        self.parts: dict[str, Callable[[], object]] = {"server": server.state}
+        """What `state` is made of: the parts of the run by name."""
 
     @property
     def parameters(self) -> Vector:
@@ -47,6 +52,25 @@ class Run:
         """End the run after this event; its last model is still evaluated."""
         if self.stopped_by is None:
             self.stopped_by = reason
+
+    def when_at_rest(self, act: Callable[[], None]) -> None:
+        """Call this once before the next signal, when `state` can be asked for."""
+        self._when_at_rest.append(act)
+
+    def state(self) -> Saved:
+        """Return the whole run as data, from which another process can go on.
+
+        To be called by what `when_at_rest` was given; write the state before returning.
+        """
+        return {"seconds": self._now, **{name: part() for name, part in self.parts.items()}}
+
+    def at_rest(self, seconds: float) -> None:
+        """No signal is half handled; called by the loop."""
+        if self._when_at_rest:
+            self._now = seconds
+            acts, self._when_at_rest = self._when_at_rest, []
+            for act in acts:
+                act()
 
     def save(self, path: str | Path) -> None:
         """Write these parameters as safetensors, which the module's `load_state_dict` takes."""

@@ -17,6 +17,15 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """An earlier process had begun the run; this one goes on with it."""
+
+    seconds: float
+    rule: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Joined:
     """A client takes part from this version on."""
 
@@ -113,4 +122,15 @@ class Finished:
     stopped_by: str | None = None
 
 
-Event = Started | Joined | Received | RoundLost | Replaced | Left | Waiting | Evaluated | Finished
+Event = (
+    Started
+    | Resumed
+    | Joined
+    | Received
+    | RoundLost
+    | Replaced
+    | Left
+    | Waiting
+    | Evaluated
+    | Finished
+)

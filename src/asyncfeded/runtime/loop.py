@@ -9,6 +9,7 @@ from typing import Any
 from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
 from asyncfeded.core.server import Server
 from asyncfeded.core.validation import LARGEST_COUNT, is_count
+from asyncfeded.core.vectors import read_only
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.evaluation import Evaluate, Pending
 from asyncfeded.runtime.events import (
@@ -19,10 +20,12 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    Resumed,
     RoundLost,
     Started,
     Waiting,
 )
+from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.transport import (
     AWAY,
@@ -44,8 +47,12 @@ def run(
     evaluate_every: float = 2.0,
     selection: Selection | None = None,
     control: Run | None = None,
+    resumed: Saved | None = None,
 ) -> Generator[Event, None, None]:
     """Drive a run to its end at `seconds`, or until `control` stops it; yields its events.
+
+    With `resumed`, what `control.state()` gave in an earlier process, the run goes on from there.
+    Server, transport and selection are then already as they were.
 
     With a `selection`, a client that has reported gives its place to the chosen client; without
     it, every client goes on. The transport says which clients begin.
@@ -58,9 +65,18 @@ def run(
     control = Run(server, seconds) if control is None else control
     measure = _Measurements(server, evaluate, evaluate_every, control)
     now = 0.0
+    control.parts["measurements"] = measure.state
     with closing(transport):
-        yield Started(now, server.rule.name, _digest(server))
-        while control.stopped_by is None and (signal := transport.next_signal()) is not None:
+        if resumed is None:
+            yield Started(now, server.rule.name, _digest(server))
+        else:
+            now = resumed["seconds"]
+            measure.restore(resumed["measurements"])
+            yield Resumed(now, server.rule.name, server.version)
+        while control.stopped_by is None:
+            control.at_rest(now)
+            if (signal := transport.next_signal()) is None:
+                break
             yield from measure.due_before(signal.seconds)
             if control.stopped_by is None:
                 now = signal.seconds
@@ -152,6 +168,26 @@ class _Measurements:
         self._pending: Pending | None = None
         self._due: float | None = None
         self.latest = 0.0
+
+    def state(self) -> Saved:
+        """What was measured last, and the model of an evaluation that was not reported yet."""
+        pending = None if self._due is None else self._parameters
+        return {
+            "count": self._count,
+            "latest": self.latest,
+            "version": self._version,
+            "due": self._due,
+            "parameters": pending,
+        }
+
+    def restore(self, state: Saved) -> None:
+        """Go on where a run was saved; begin the evaluation again that was not reported yet."""
+        self._count, self.latest = state["count"], state["latest"]
+        self._due = state["due"]
+        if self._due is not None and self._evaluate is not None:
+            self._version = state["version"]
+            self._parameters = read_only(state["parameters"])
+            self._pending = cache(self._evaluate(self._parameters, self._due))
 
     def due_before(self, seconds: float) -> Iterator[Evaluated]:
         """Begin the evaluations that are due before `seconds`, unless the run is stopped."""

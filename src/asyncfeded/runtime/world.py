@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from asyncfeded.core.messages import Train
 from asyncfeded.runtime.evaluation import Evaluate, Measure
+from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.transport import Transport
 
@@ -39,7 +40,7 @@ class Setup:
     """What a world is given: who trains what, for how long.
 
     `sizes` has every client's number of examples. Where K counts mini-batches, `steps_per_epoch`
-    says how many an epoch has.
+    says how many an epoch has. `resumed` is the state of a run that goes on.
     """
 
     recipe: Recipe
@@ -49,14 +50,19 @@ class Setup:
     num_parameters: int
     seconds: float
     seed: int
+    resumed: Saved | None = None
 
 
 class OpenWorld(NamedTuple):
-    """A world as the loop sees it; without a selection every client is at work."""
+    """A world as the loop sees it; without a selection every client is at work.
+
+    `state` gives what the world needs to go on in another process.
+    """
 
     transport: Transport
     evaluate: Evaluate
     selection: Selection | None = None
+    state: Callable[[], Saved] = dict
 
 
 class World(Protocol):

@@ -24,6 +24,10 @@ class VirtualClock(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
+    def coming(self) -> list[tuple[float, T]]:
+        """All events to come with their times, in the order in which they will happen."""
+        return [(seconds, event) for seconds, _, event in sorted(self._heap)]
+
     def schedule(self, seconds: float, event: T) -> None:
         """Let `event` happen at `seconds`, which is not in the past."""
         if not seconds >= self.now:  # nor NaN

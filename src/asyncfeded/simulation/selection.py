@@ -9,6 +9,7 @@ import numpy.typing as npt
 from asyncfeded import randomness
 from asyncfeded.core.errors import require
 from asyncfeded.runtime.membership import Presence
+from asyncfeded.runtime.saved import Saved
 
 DRAWS_AT_ONCE = 1024
 MOST_ASKED = 1000
@@ -56,6 +57,22 @@ class UniformSelection:
         self._moved[place] = client_id
         return chosen
 
+    def state(self) -> Saved:
+        """Who stands where in the line, and how often was drawn."""
+        return {
+            "resting": self._resting,
+            "drawn": self._drawn,
+            "places": np.array(list(self._moved), dtype=np.int64),
+            "names": list(self._moved.values()),
+        }
+
+    def restore(self, state: Saved) -> None:
+        """Go on with the line as it was."""
+        self._resting, self._drawn = state["resting"], state["drawn"]
+        self._moved = dict(zip(state["places"].tolist(), state["names"], strict=True))
+        if self._drawn % DRAWS_AT_ONCE:
+            self._draw_stretch(self._drawn // DRAWS_AT_ONCE)
+
     def _take_out(self) -> str:
         """Draw one who rests; the last of the line fills the gap."""
         place = self._chosen(self._resting, 0.0)
@@ -93,8 +110,10 @@ class UniformSelection:
         """Draw one of the places 0 to count − 1."""
         number = self._drawn % DRAWS_AT_ONCE
         if number == 0:
-            stretch = self._drawn // DRAWS_AT_ONCE
-            draw = randomness.generator(self._seed, "selection", round_number=stretch)
-            self._draws = draw.random(DRAWS_AT_ONCE)
+            self._draw_stretch(self._drawn // DRAWS_AT_ONCE)
         self._drawn += 1
         return int(self._draws[number] * count)
+
+    def _draw_stretch(self, stretch: int) -> None:
+        draw = randomness.generator(self._seed, "selection", round_number=stretch)
+        self._draws = draw.random(DRAWS_AT_ONCE)

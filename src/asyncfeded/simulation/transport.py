@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import TrainTask
+from asyncfeded.core.vectors import read_only
 from asyncfeded.runtime.devices import Devices
 from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
+from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Signal
 from asyncfeded.simulation.clock import VirtualClock
 from asyncfeded.simulation.workers import Workers
@@ -27,7 +29,8 @@ class VirtualTransport:
     The time of an arrival is known when the task is sent: it depends on the devices' draws and on
     K, never on what training gives. So a task goes to the workers at once and its result is asked
     for when its time has come. With a `presence`, clients take part only while they are there: who
-    goes away loses its round and joins again when it is back.
+    goes away loses its round and joins again when it is back. With `resumed`, the state of an
+    earlier process, the clock goes on from there.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class VirtualTransport:
         memberships: Sequence[Membership],
         seconds: float,
         presence: Presence | None = None,
+        resumed: Saved | None = None,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
         self._devices = devices
@@ -47,8 +51,36 @@ class VirtualTransport:
         self._cut_off: dict[str, int] = {}
         """Rounds that cannot end before their clients leave."""
         self._clock = VirtualClock[_Round | Joining | Stay]()
+        if resumed is not None:
+            self._go_on(resumed)
+            return
         for stay in self._stays:
             self._expect(stay)
+
+    def state(self) -> Saved:
+        """The time, everything to come, and the tasks under way; training is not saved."""
+        return {
+            "now": self._clock.now,
+            "coming": [[seconds, *_saved(event)] for seconds, event in self._clock.coming()],
+            "leaves": self._leaves,
+            "cut_off": self._cut_off,
+        }
+
+    def _go_on(self, state: Saved) -> None:
+        """Expect what was to come, and train again what was trained ahead."""
+        self._clock.now = state["now"]
+        self._leaves, self._cut_off = dict(state["leaves"]), dict(state["cut_off"])
+        for seconds, kind, *fields in state["coming"]:
+            match kind:
+                case "joining":
+                    self._clock.schedule(seconds, Joining(seconds, *fields))
+                case "stay":
+                    self._clock.schedule(seconds, Stay(*fields))
+                case _:
+                    *of_task, held_seconds, lost = fields
+                    task = TrainTask(*of_task)
+                    task = task._replace(parameters=read_only(task.parameters))
+                    self._under_way(seconds, _Round(task, held_seconds, lost))
 
     def _expect(self, stay: Stay) -> None:
         self._clock.schedule(stay.joins, Joining(stay.joins, stay.client_id))
@@ -75,9 +107,12 @@ class VirtualTransport:
         if arrives >= self._leaves.get(name, inf):
             self._cut_off[name] = task.round
             return
-        self._clock.schedule(arrives, _Round(task, total, time.reason if time.lost else None))
-        if not time.lost and arrives <= self._seconds:
-            self._workers.submit(task, due=arrives)
+        self._under_way(arrives, _Round(task, total, time.reason if time.lost else None))
+
+    def _under_way(self, arrives: float, round_: _Round) -> None:
+        self._clock.schedule(arrives, round_)
+        if round_.lost is None and arrives <= self._seconds:
+            self._workers.submit(round_.task, due=arrives)
 
     def next_signal(self) -> Signal | None:
         """Go to the next thing that happens; None when it lies beyond the end."""
@@ -109,3 +144,14 @@ class VirtualTransport:
     def close(self) -> None:
         """End all training."""
         self._workers.close()
+
+
+def _saved(event: _Round | Joining | Stay) -> tuple[object, ...]:
+    """An event to come as plain data."""
+    match event:
+        case _Round(task, held_seconds, lost):
+            return ("round", *task, held_seconds, lost)
+        case Joining(client_id=name):
+            return "joining", name
+        case Stay():
+            return ("stay", *event)

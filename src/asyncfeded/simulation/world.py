@@ -15,11 +15,12 @@ from asyncfeded.core.arguments import (
     require_number,
     require_whole,
 )
-from asyncfeded.core.errors import require
+from asyncfeded.core.errors import SettingError, require
 from asyncfeded.on_demand import names_of
 from asyncfeded.runtime.devices import Devices, for_unit
 from asyncfeded.runtime.limits import check_at_work
 from asyncfeded.runtime.membership import Membership
+from asyncfeded.runtime.saved import Saved, restoring, savable
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.world import Clock, OpenWorld, Setup
 from asyncfeded.simulation.devices import DeviceModel
@@ -99,9 +100,20 @@ class Virtual:
         selection, memberships = self._clients(setup.sizes, setup.seed)
         devices = while_there(devices, self.availability, setup.seconds, selection)
         memberships, presence = attendance(memberships, self.availability, selection)
+        saved = setup.resumed
         with self.connection(), closing(self._start_workers(setup)) as workers:
-            transport = VirtualTransport(devices, workers, memberships, setup.seconds, presence)
-            yield OpenWorld(transport, workers.evaluate, selection)
+            with restoring("virtual clock"):
+                if saved is not None and (line := savable(selection)) is not None:
+                    line.restore(saved["selection"])
+                came = None if saved is None else saved["transport"]
+                transport = VirtualTransport(
+                    devices, workers, memberships, setup.seconds, presence, came
+                )
+
+            def state() -> Saved:
+                return {"transport": transport.state(), "selection": _state_of(selection)}
+
+            yield OpenWorld(transport, workers.evaluate, selection, state)
 
     def _devices(self, setup: Setup) -> Devices:
         devices = self.devices
@@ -136,3 +148,15 @@ class Virtual:
         return make_workers(
             setup.recipe(), int(workers), setup.num_parameters, setup.make_measure(), kind
         )
+
+
+def _state_of(selection: Selection | None) -> Saved | None:
+    if selection is None:
+        return None
+    line = savable(selection)
+    if line is None:
+        raise SettingError(
+            "selection must have state() and restore(state) in a run with checkpoints; given "
+            f"{type(selection).__name__}"
+        )
+    return line.state()

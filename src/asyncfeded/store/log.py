@@ -6,13 +6,14 @@ Two runs with the same `sha256` are the same run.
 """
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from asyncfeded.core.errors import AsyncFedEDError, FileError, RuleError, require
+from asyncfeded.core.errors import AsyncFedEDError, FileError, RuleError, StateError, require
 from asyncfeded.core.messages import Receipt
 from asyncfeded.runtime.events import (
     Evaluated,
@@ -22,10 +23,12 @@ from asyncfeded.runtime.events import (
     Left,
     Received,
     Replaced,
+    Resumed,
     RoundLost,
     Started,
     Waiting,
 )
+from asyncfeded.runtime.saved import Saved
 
 
 def _plain(value: object) -> object:
@@ -38,6 +41,7 @@ def _plain(value: object) -> object:
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
 _ENCODED_AT_ONCE = 32
 """Some 8 kB of lines. One by one, between rounds of training, they cost half as much again."""
+_READ_AT_ONCE = 2**20
 
 
 class EventLog:
@@ -54,6 +58,7 @@ class EventLog:
         require(path is None or isinstance(path, str | Path), "log", "a path", path)
         self._path = None if path is None else Path(path)
         self._file: BinaryIO | None = None
+        self._resumed: Saved | None = None
 
     def __call__(self, event: Event, _: object) -> None:
         """Add an event of a run."""
@@ -81,6 +86,26 @@ class EventLog:
         self._encode()
         return "" if self._failed else self._digest.hexdigest()
 
+    @property
+    def has_file(self) -> bool:
+        """Whether the events are kept, so that a run can go on with them."""
+        return self._path is not None
+
+    def state(self) -> Saved:
+        """How far the file is on the disk, and its digest until there."""
+        assert self._file is not None
+        self._encode()
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return {"size": self._file.tell(), "sha256": self.sha256, "rule": self._rule}
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def restore(self, state: Saved) -> None:
+        """Go on with the file that an earlier process has written, once it is opened."""
+        self._resumed, self._rule = state, str(state["rule"])
+
     def _encode(self) -> None:
         if not self._records:
             return
@@ -104,10 +129,36 @@ class EventLog:
 
     def __enter__(self) -> Self:
         try:
-            self._file = None if self._path is None else self._path.open("wb")
+            self._file = None if self._path is None else self._opened(self._path)
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from None
+        if self._resumed is not None:
+            try:
+                self._go_on(int(self._resumed["size"]), self._resumed["sha256"])
+            except BaseException:
+                self._close()
+                raise
         return self
+
+    def _opened(self, path: Path) -> BinaryIO:
+        return path.open("wb") if self._resumed is None else path.open("r+b")
+
+    def _go_on(self, size: int, digest: str) -> None:
+        """Take in what the file holds up to `size`, and cut off what came after it."""
+        assert self._file is not None
+        missing = size
+        try:
+            while part := self._file.read(min(missing, _READ_AT_ONCE)):
+                self._digest.update(part)
+                missing -= len(part)
+            if missing or self._digest.hexdigest() != digest:
+                raise StateError(
+                    f"log {str(self._path)!r} is not the log of the saved run: its first {size} "
+                    "bytes have changed since; begin the run anew in another folder"
+                )
+            self._file.truncate(size)
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         failures: list[AsyncFedEDError] = []
@@ -196,7 +247,7 @@ def as_record(event: Event) -> dict[str, Any] | None:
         case Left(seconds, client_id, reason):
             why = {} if reason is None else {"reason": reason}
             return {"event": "leave", "seconds": seconds, "client": client_id, **why}
-        case Evaluated() | Waiting():
+        case Evaluated() | Waiting() | Resumed():
             return None
         case Finished(seconds, version, digest):
             return {
