@@ -11,7 +11,7 @@ from asyncfeded.core.errors import ClientStateError, RuleError, require
 from asyncfeded.core.messages import ClientUpdate, Refusal, TrainTask
 from asyncfeded.core.rule import Work
 from asyncfeded.core.state import NONE_YET, ClientsState, check, check_column, counts, floats
-from asyncfeded.core.validation import is_count
+from asyncfeded.core.validation import are_counts
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class ClientRecord:
     last_delta_norm: float | None = None
 
 
-class Federation:
+class Clients:
     """The clients of a federation: those that take part, rest or have left.
 
     A client that rests has given its place to another, and still belongs to the federation. A
@@ -38,7 +38,7 @@ class Federation:
     """
 
     def __init__(self, first_work: Work, population: int | None = None) -> None:
-        known = population is None or (is_count(population) and population >= 0)
+        known = population is None or (are_counts(population) and population >= 0)
         require(known, "population", "a whole number, at least 0", population)
         self._first_work = first_work
         self._population = population
@@ -159,7 +159,7 @@ class Federation:
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:
     """Why an update does not answer its client's task; None if it does."""
-    if not is_count(update.version) or not (update.round is None or is_count(update.round)):
+    if not are_counts(update.version, 0 if update.round is None else update.round):
         return Refusal.VERSION_NOT_HELD
     holds = client.task is not None and update.version == client.task.version
     if update.round is None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from asyncfeded.core import vectors
-from asyncfeded.core.clients import ClientRecord, Federation, protocol_fault
+from asyncfeded.core.clients import ClientRecord, Clients, protocol_fault
 from asyncfeded.core.errors import (
     ClientStateError,
     RuleError,
@@ -107,7 +107,7 @@ class Server:
                 "the version that a client started from; given 'sketch'"
             )
         self._history.store(1, initial.copy(), self._trained)
-        self._clients = Federation(rule.first_work, population)
+        self._clients = Clients(rule.first_work, population)
         self._number_at_work = 0
         self._state = RuleState(rule, initial[: self._trained])
         # A rule without a state that does not read the base has no vectors to compute with; and

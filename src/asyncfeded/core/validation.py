@@ -37,7 +37,7 @@ def content_fault(update: ClientUpdate, size: int) -> Refusal | None:
         return Refusal.WRONG_TYPE
     examples, epochs = update.num_examples, update.epochs
     steps = 1 if update.steps is None else update.steps
-    if not (is_count(examples) and is_count(epochs) and is_count(steps)):
+    if not are_counts(examples, epochs, steps):
         return Refusal.WRONG_TYPE
     if update.figures != NO_FIGURES and not _are_figures(update.figures):
         return Refusal.WRONG_TYPE
@@ -71,8 +71,11 @@ def are_limbs(elements: Vector) -> bool:
     return bool(whole.all())
 
 
-def is_count(value: object) -> bool:
-    """Whether a value is a whole number, of Python or NumPy."""
-    return type(value) is int or (
-        isinstance(value, int | np.integer) and not isinstance(value, bool)
-    )
+def are_counts(*values: object) -> bool:
+    """Whether all values are whole numbers, of Python or NumPy."""
+    for value in values:
+        if type(value) is int:  # nearly always, and the quickest to see
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            return False
+    return True

@@ -6,9 +6,9 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from asyncfeded.core.messages import PROTOCOL_FAULTS, TrainTask
+from asyncfeded.core.messages import PROTOCOL_FAULTS, ClientUpdate, Receipt, TrainTask
 from asyncfeded.core.server import Server
-from asyncfeded.core.validation import LARGEST_COUNT, is_count
+from asyncfeded.core.validation import LARGEST_COUNT, are_counts
 from asyncfeded.core.vectors import read_only
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.evaluation import Evaluate, Pending
@@ -101,8 +101,7 @@ def _handle(
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
             replaced = _send(server, transport, chooses, at, receipt.tasks)
             # The tasks are sent first: no client waits for a log to be written.
-            number, base, epochs = map(_count, (update.round, update.version, update.epochs))
-            yield Received(at, number, base, epochs, receipt, _count(update.num_examples))
+            yield _received(at, update, receipt)
             yield from replaced
         case Losing(at, client_id, number, reason):
             tasks = server.lose_round(client_id, number, reason)
@@ -223,9 +222,13 @@ class _Measurements:
             self._due = None
 
 
-def _count(value: Any) -> int | None:
-    """A client's number as one that can be recorded; None for anything else it has sent."""
-    return int(value) if is_count(value) and abs(value) <= LARGEST_COUNT else None
+def _received(seconds: float, update: ClientUpdate, receipt: Receipt) -> Received:
+    """The event of an answer; of a client's numbers it has those that can be recorded."""
+    sent: list[Any] = [update.round, update.version, update.epochs, update.num_examples]
+    if not receipt.accepted:  # otherwise the server has found all of them fit
+        sent = [n if are_counts(n) and abs(n) <= LARGEST_COUNT else None for n in sent]
+    number, base, epochs, examples = [None if n is None else int(n) for n in sent]
+    return Received(seconds, number, base, epochs, receipt, examples)
 
 
 def _digest(server: Server) -> str:
