@@ -10,8 +10,9 @@ import ray
 
 import toy
 from asyncfeded.cluster.actors import Actor
-from asyncfeded.cluster.processes import ClientProcess, WorkerProcess, order_of
+from asyncfeded.cluster.processes import ClientProcess, WorkerProcess
 from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.runtime.jobs import order_of
 
 pytestmark = [
     pytest.mark.usefixtures("ray_here"),

@@ -217,7 +217,7 @@ def test_a_thread_that_waits_for_work_holds_nothing_of_the_last_task() -> None:
         held = weakref.ref(parameters)
         task = TrainTask("client-0", 1, parameters, 1)
         pool.submit(task, 0.0)
-        wait_until(lambda: not any(outcome.empty() for outcome in pool._updates.values()))
+        wait_until(lambda: not any(outcome.empty() for outcome in pool._outcomes.values()))
         pool.result(task)
         del task, parameters
         wait_until(lambda: held() is None)  # when the thread has come back to the queue

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.evaluation import Evaluation, Measure
-from asyncfeded.runtime.jobs import trained
+from asyncfeded.runtime.jobs import TASK_VALUES, Order, ordered_task, trained
 from asyncfeded.runtime.memory import keep_freed_memory
 
 MakeTrain = Callable[[], Train]
@@ -42,22 +42,6 @@ class Imposed(NamedTuple):
 NOTHING_IMPOSED = Imposed()
 
 
-Order = list[str | int | float]
-"""A task without its parameters and what is imposed on it, as plain values in the order of their
-fields: these travel without being pickled, which would cost the server more than its arithmetic."""
-
-
-def order_of(task: TrainTask, imposed: Imposed = NOTHING_IMPOSED) -> Order:
-    """What to send beside a task's parameters."""
-    return [task.client_id, task.version, task.epochs, task.round, task.proximal_mu, *imposed]
-
-
-def _read(order: Any, parameters: Vector) -> tuple[TrainTask, Imposed]:
-    client_id, version, epochs, number, proximal_mu, *imposed = order
-    task = TrainTask(client_id, version, parameters, epochs, number, proximal_mu)
-    return task, Imposed(*imposed)
-
-
 class Answer(NamedTuple):
     """What a process has to say: an update and how long it really took, or what failed.
 
@@ -77,8 +61,9 @@ class ClientProcess:
         self._train = make_train()
 
     def train(self, parameters: Vector, order: Order) -> Answer:
-        """Train from these parameters, as slowly as ordered."""
-        task, imposed = _read(order, parameters)
+        """Train from these parameters, as slowly as the order says behind its task."""
+        delays: list[Any] = order[TASK_VALUES:]
+        task, imposed = ordered_task(order, parameters), Imposed(*delays)
         if imposed.lost:
             time.sleep(imposed.total)
             return Answer(None, 0.0)
@@ -100,8 +85,7 @@ class WorkerProcess:
     def train(self, parameters: Vector, order: Order) -> Answer:
         """Train from these parameters."""
         assert self._train is not None
-        task, _ = _read(order, parameters)
-        return _answer(self._train, task)
+        return _answer(self._train, ordered_task(order, parameters))
 
     def measure(self, parameters: Vector) -> Evaluation | str:
         """Measure parameters; a text says what failed."""

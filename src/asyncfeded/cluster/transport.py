@@ -25,12 +25,12 @@ from asyncfeded.cluster.processes import (
     ClientProcess,
     Imposed,
     MakeTrain,
-    order_of,
 )
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import ClusterError, require
 from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.runtime.jobs import order_of
 from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
 
@@ -119,7 +119,7 @@ class RayTransport:
         now = self._now()
         imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task, now)
         allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
-        parameters, order = self._published(task.parameters), order_of(task, imposed)
+        parameters, order = self._published(task.parameters), [*order_of(task), *imposed]
         reference = self._actors[task.client_id].call("train", parameters, order)
         bare = task._replace(parameters=NOTHING)
         self._calls[reference] = _Call(task.client_id, now, now + allowed, bare, imposed.total)

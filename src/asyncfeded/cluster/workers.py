@@ -19,13 +19,13 @@ from asyncfeded.cluster.actors import (
     in_one_line,
     wait_until_prepared,
 )
-from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess, order_of
+from asyncfeded.cluster.processes import Answer, MakeMeasure, MakeTrain, WorkerProcess
 from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import AsyncFedEDError, ClusterError, TrainingError, require
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 from asyncfeded.runtime.evaluation import Evaluation
-from asyncfeded.runtime.jobs import Key, training_error
-from asyncfeded.runtime.look_ahead import LookAhead, Queued, key_of_job
+from asyncfeded.runtime.jobs import Key, order_of, training_error
+from asyncfeded.runtime.look_ahead import ProcessPool, Queued, key_of_job
 
 CALLS_PER_WORKER = 2
 """One that is carried out and one that waits, so that a worker never waits for us."""
@@ -33,7 +33,7 @@ MOST_LOSSES = 10
 """How many jobs may be lost in a row: one that kills its worker would do so for ever."""
 
 
-class RayWorkerPool(LookAhead):
+class RayWorkerPool(ProcessPool):
     """Trains ahead of time on `workers` processes of a Ray, the task due first before others.
 
     Each asks for `cpus` of the cluster; without, for the largest share with which all fit in.

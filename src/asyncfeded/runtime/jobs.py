@@ -1,6 +1,7 @@
 """A worker's job, in any process: failures name the client and the round."""
 
 import traceback
+from typing import Any
 
 from asyncfeded.core.errors import AsyncFedEDError, TrainingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
@@ -11,9 +12,26 @@ Key = tuple[str, int]
 """A client and its round; for an evaluation, no client and a number."""
 
 
+Order = list[str | int | float]
+"""A task without its parameters, as a list of plain values. Ray sends these without pickling them,
+which would cost the server more than its arithmetic. A world may add values behind these."""
+TASK_VALUES = 5
+
+
 def key_of(task: TrainTask) -> Key:
     """The key of a task's result."""
     return task.client_id, task.round
+
+
+def order_of(task: TrainTask) -> Order:
+    """What to send beside a task's parameters."""
+    return [task.client_id, task.version, task.epochs, task.round, task.proximal_mu]
+
+
+def ordered_task(order: Any, parameters: Vector) -> TrainTask:
+    """The task that was sent."""
+    client_id, version, epochs, number, proximal_mu = order[:TASK_VALUES]
+    return TrainTask(client_id, version, parameters, epochs, number, proximal_mu)
 
 
 def measured(measure: Measure | None, parameters: Vector) -> Evaluation:

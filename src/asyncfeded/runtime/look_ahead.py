@@ -1,4 +1,4 @@
-"""Training ahead of time, in any process: jobs by the time they are due, results by key."""
+"""Training ahead of time, in any process or thread: jobs by the time they are due."""
 
 import heapq
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from asyncfeded.runtime.evaluation import Evaluation, Pending
 from asyncfeded.runtime.jobs import Key, key_of
 
 Queued = tuple[float, int, TrainTask | Vector]
-"""The time at which it is due, its number, and the task or the parameters to measure."""
+"""The time at which a job is due, its number, and the task or the parameters to measure."""
 
 
 def key_of_job(queued: Queued) -> Key:
@@ -21,20 +21,18 @@ def key_of_job(queued: Queued) -> Key:
 
 
 class LookAhead(ABC):
-    """Queues jobs and waits for their results; a subclass carries them out.
+    """Takes jobs, and gives their results when they are asked for; a subclass carries them out.
 
     Evaluations go the same way as training and are due at once, so that the process that commits
     updates does not have to make them.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Queued] = []
         self._numbers = count()
-        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
 
     def submit(self, task: TrainTask, due: float) -> None:
         """Queue a task by the time at which its result is due."""
-        self._add(due, task)
+        self._add((due, next(self._numbers), task))
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task; raises its failure."""
@@ -44,7 +42,9 @@ class LookAhead(ABC):
 
     def evaluate(self, parameters: Vector, seconds: float) -> Pending:
         """Queue an evaluation before all training that is due later."""
-        key = key_of_job(self._add(seconds, parameters))
+        queued = seconds, next(self._numbers), parameters
+        key = key_of_job(queued)
+        self._add(queued)
 
         def wait() -> Evaluation:
             evaluation = self._wait_for(key)
@@ -53,11 +53,26 @@ class LookAhead(ABC):
 
         return wait
 
-    def _add(self, due: float, job: TrainTask | Vector) -> Queued:
-        queued = due, next(self._numbers), job
+    @abstractmethod
+    def _add(self, queued: Queued) -> None:
+        """Queue a job."""
+
+    @abstractmethod
+    def _wait_for(self, key: Key) -> object:
+        """Wait for a job's result; raises its failure."""
+
+
+class ProcessPool(LookAhead):
+    """Hands jobs to other processes, and waits for what they report."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: list[Queued] = []
+        self._done: dict[Key, ClientUpdate | Evaluation | AsyncFedEDError] = {}
+
+    def _add(self, queued: Queued) -> None:
         heapq.heappush(self._waiting, queued)
         self._hand_out()
-        return queued
 
     def _wait_for(self, key: Key) -> ClientUpdate | Evaluation:
         self._collect(wait=False)  # even if the result is there: idle workers get work

@@ -26,26 +26,17 @@ from asyncfeded.core.errors import AsyncFedEDError, SettingError, TrainingError,
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector, read_only
 from asyncfeded.runtime.evaluation import Evaluation, Measure
-from asyncfeded.runtime.jobs import Key, key_of, measured, trained, training_error
-from asyncfeded.runtime.look_ahead import LookAhead
-
-
-class _Order(NamedTuple):
-    """A task on its way to a worker; its parameters lie in the shared slot."""
-
-    slot: int
-    client_id: str
-    version: int
-    epochs: int
-    round: int
-    proximal_mu: float
-
-
-class _Measuring(NamedTuple):
-    """An evaluation on its way to a worker; its parameters lie in the shared slot."""
-
-    slot: int
-    number: int
+from asyncfeded.runtime.jobs import (
+    Key,
+    Order,
+    key_of,
+    measured,
+    order_of,
+    ordered_task,
+    trained,
+    training_error,
+)
+from asyncfeded.runtime.look_ahead import ProcessPool
 
 
 class _Report(NamedTuple):
@@ -57,7 +48,7 @@ class _Report(NamedTuple):
     delta_in_slot: bool = False
 
 
-class WorkerPool(LookAhead):
+class WorkerPool(ProcessPool):
     """Trains ahead of time on `workers` processes, the task that is due first before others.
 
     A shared queue holds at most one task per worker beyond those at work, so that a worker never
@@ -108,17 +99,14 @@ class WorkerPool(LookAhead):
         while self._free and self._waiting:
             _, number, job = heapq.heappop(self._waiting)
             slot = self._free.pop()
-            order: _Order | _Measuring
+            what: Order | int
             if isinstance(job, TrainTask):
-                self._slots[slot][:] = job.parameters
-                order = _Order(
-                    slot, job.client_id, job.version, job.epochs, job.round, job.proximal_mu
-                )
+                parameters, what = job.parameters, order_of(job)
             else:
-                self._slots[slot][:] = job
-                order = _Measuring(slot, number)
+                parameters, what = job, number
+            self._slots[slot][:] = parameters
             try:
-                self._queue.send(order)
+                self._queue.send((slot, what))
             except OSError:  # no worker is left to read it
                 raise self._dead_worker(0) from None
 
@@ -157,7 +145,11 @@ def _work(
     queue_lock: Lock,
     reports: Connection,
 ) -> None:
-    """Run a worker: take an order, carry it out, report; until the parent ends it or has ended."""
+    """Run a worker: take a job, do it, report; until the parent ends it or has ended.
+
+    A job is the number of a slot, in which its parameters lie, and an order or, for an evaluation,
+    its number.
+    """
     # Without this copy of the parent's end, its death shows as an end of file.
     queue_of_parent.close()
     # The parent decides what an interrupt from the keyboard means.
@@ -165,22 +157,15 @@ def _work(
     with threadpool_limits(limits=1), suppress(EOFError, BrokenPipeError):
         while True:
             with queue_lock:
-                order: _Order | _Measuring = queue.recv()
-            if isinstance(order, _Order):
-                reports.send(_train(train, order, slots[order.slot]))
+                number, what = queue.recv()
+            if isinstance(what, int):
+                reports.send(_evaluate(measure, number, what, slots[number]))
             else:
-                reports.send(_evaluate(measure, order, slots[order.slot]))
+                reports.send(_train(train, number, what, slots[number]))
 
 
-def _train(train: Train, order: _Order, slot: Vector) -> _Report:
-    task = TrainTask(
-        order.client_id,
-        order.version,
-        read_only(slot),
-        order.epochs,
-        order.round,
-        order.proximal_mu,
-    )
+def _train(train: Train, number: int, order: Order, slot: Vector) -> _Report:
+    task = ordered_task(order, read_only(slot))
     key = key_of(task)
     try:
         update = trained(train, task)
@@ -188,20 +173,20 @@ def _train(train: Train, order: _Order, slot: Vector) -> _Report:
         fits = isinstance(delta, np.ndarray) and delta.dtype == slot.dtype
         if fits and delta.shape == slot.shape:
             slot[:] = delta
-            return _Report(order.slot, key, replace(update, delta=slot[:0].copy()), True)
+            return _Report(number, key, replace(update, delta=slot[:0].copy()), True)
     except Exception as error:  # noqa: BLE001 - whatever the user's training raises is reported
         notes = "".join(traceback.format_exception(error))
-        return _Report(order.slot, key, training_error(key, f"{error!r}\n{notes}"))
-    return _Report(order.slot, key, update)
+        return _Report(number, key, training_error(key, f"{error!r}\n{notes}"))
+    return _Report(number, key, update)
 
 
-def _evaluate(measure: Measure | None, order: _Measuring, slot: Vector) -> _Report:
+def _evaluate(measure: Measure | None, number: int, evaluation: int, slot: Vector) -> _Report:
     outcome: Evaluation | AsyncFedEDError
     try:
         outcome = measured(measure, read_only(slot))
     except AsyncFedEDError as error:
         outcome = error
-    return _Report(order.slot, ("", order.number), outcome)
+    return _Report(number, ("", evaluation), outcome)
 
 
 def _shared_vector(size: int) -> Vector:

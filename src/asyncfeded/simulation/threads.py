@@ -18,15 +18,14 @@ import threading
 from bisect import insort
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from asyncfeded.core.errors import require
-from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
-from asyncfeded.core.vectors import Vector
-from asyncfeded.runtime.evaluation import Evaluation, Measure, Pending
-from asyncfeded.runtime.jobs import Key, key_of, measured, trained_here
+from asyncfeded.core.messages import Train, TrainTask
+from asyncfeded.runtime.evaluation import Measure
+from asyncfeded.runtime.jobs import Key, measured, trained_here
+from asyncfeded.runtime.look_ahead import LookAhead, Queued, key_of_job
 
 SOON_PER_WORKER = 16
 """How many jobs count as due soon, and how many updates may be made ahead before helpers take what
@@ -72,19 +71,19 @@ class _Jobs:
         return job
 
 
-class ThreadPool:
+class ThreadPool(LookAhead):
     """Trains ahead of time on `workers` threads, one of which asks for the results."""
 
     def __init__(self, train: Train, workers: int, measure: Measure | None = None) -> None:
         require(workers >= 1, "workers", "at least 1", workers)
+        super().__init__()
         self._train = train
         self._measure = measure
         self._most_ahead = SOON_PER_WORKER * workers
         self._jobs = _Jobs(self._most_ahead)
         self._lock = threading.Lock()
         self._ready: SimpleQueue[None] = SimpleQueue()  # as many as there are jobs to take
-        self._numbers = count()
-        self._updates: dict[Key, SimpleQueue[Any]] = {}
+        self._outcomes: dict[Key, SimpleQueue[Any]] = {}
         self._is_closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"asyncfeded-{index}", daemon=True)
@@ -92,28 +91,6 @@ class ThreadPool:
         ]
         for thread in self._threads:
             thread.start()
-
-    def submit(self, task: TrainTask, due: float) -> None:
-        """Queue a task by the time at which its result is due."""
-        make = partial(trained_here, self._train, task)
-        self._updates[key_of(task)] = self._queue(due, make)
-
-    def result(self, task: TrainTask) -> ClientUpdate:
-        """Wait for the update of a submitted task; a failure is raised when it is due."""
-        update = self._await(self._updates.pop(key_of(task)))
-        assert isinstance(update, ClientUpdate)
-        return update
-
-    def evaluate(self, parameters: Vector, seconds: float) -> Pending:
-        """Queue an evaluation before all training that is due later."""
-        outcome = self._queue(seconds, partial(measured, self._measure, parameters))
-
-        def wait() -> Evaluation:
-            evaluation = self._await(outcome)
-            assert isinstance(evaluation, Evaluation)
-            return evaluation
-
-        return wait
 
     def close(self) -> None:
         """Let every thread end its task, and no other begin."""
@@ -123,15 +100,20 @@ class ThreadPool:
         for thread in self._threads:
             thread.join()
 
-    def _queue(self, due: float, make: Callable[[], object]) -> SimpleQueue[Any]:
-        outcome: SimpleQueue[Any] = SimpleQueue()
+    def _add(self, queued: Queued) -> None:
+        due, number, job = queued
+        if isinstance(job, TrainTask):
+            make: Callable[[], object] = partial(trained_here, self._train, job)
+        else:
+            make = partial(measured, self._measure, job)
+        outcome = self._outcomes[key_of_job(queued)] = SimpleQueue()
         with self._lock:
-            self._jobs.add(_Job(due, next(self._numbers), make, outcome))
+            self._jobs.add(_Job(due, number, make, outcome))
         self._ready.put(None)
-        return outcome
 
-    def _await(self, outcome: SimpleQueue[Any]) -> object:
+    def _wait_for(self, key: Key) -> object:
         """Carry out what is due first until this is there, or nothing is left to do."""
+        outcome = self._outcomes.pop(key)
         while outcome.empty() and (job := self._job_for_asker()) is not None:
             _carry_out(job)
         made: object = outcome.get()
@@ -159,7 +141,7 @@ class ThreadPool:
         with self._lock:
             if self._is_closed:
                 return None
-            begun = len(self._updates) - len(self._jobs)
+            begun = len(self._outcomes) - len(self._jobs)
             if begun > self._most_ahead:
                 return self._jobs.take_first()
             return self._jobs.take_last_of_soon()
