@@ -103,7 +103,7 @@ class Progress:
                 self._say(f"{event.seconds:.1f} s  {waited_for(event)}")
             case Received(receipt=receipt):
                 self._version = receipt.version
-                self._updates += 1
+                self._updates = run.updates
                 if receipt.staleness is not None:
                     self._recent_staleness.append(receipt.staleness)
                 if receipt.lag is not None:

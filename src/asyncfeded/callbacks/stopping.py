@@ -4,7 +4,6 @@ from asyncfeded.callbacks.goals import Goal, goal_of, value_of
 from asyncfeded.core.errors import require
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event, Received
-from asyncfeded.runtime.saved import Saved
 
 
 class StopAt:
@@ -35,19 +34,8 @@ class StopAfter:
     def __init__(self, updates: int) -> None:
         require(updates >= 1, "updates", "at least 1", updates)
         self._updates = updates
-        self._accepted = 0
 
     def __call__(self, event: Event, run: Run) -> None:
-        """Count an update."""
-        if isinstance(event, Received) and event.receipt.accepted:
-            self._accepted += 1
-            if self._accepted == self._updates:
-                run.stop(f"StopAfter(updates={self._updates})")
-
-    def state(self) -> Saved:
-        """How many updates were accepted so far."""
-        return {"accepted": self._accepted}
-
-    def restore(self, state: Saved) -> None:
-        """Go on counting."""
-        self._accepted = int(state["accepted"])
+        """Look at the number of updates."""
+        if isinstance(event, Received) and run.updates >= self._updates:
+            run.stop(f"StopAfter(updates={self._updates})")

@@ -48,6 +48,11 @@ class Run:
         """
         return self._server.parameters if self._evaluated is None else self._evaluated
 
+    @property
+    def updates(self) -> int:
+        """How many updates the server has accepted."""
+        return self._server.accepted
+
     def stop(self, reason: str = "a callback") -> None:
         """End the run after this event; its last model is still evaluated."""
         if self.stopped_by is None:
