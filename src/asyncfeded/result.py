@@ -53,7 +53,7 @@ class Result:
     describe: Callable[[str], ClientFigures] = lambda _: ClientFigures()
     curve: list[Evaluated] = field(default_factory=list)
     updates: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
     lost_rounds: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     clients: dict[str, ClientFigures] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Result:
                     client.updates += 1
                     client.examples = client.examples or event.num_examples or 0
                 else:
-                    self.rejected[receipt.reason.value] += 1
+                    self.refused[receipt.reason.value] += 1
             case RoundLost(client_id=name, reason=reason):
                 self.lost_rounds[reason] += 1
                 self.of_client(name).lost_rounds += 1
@@ -190,7 +190,7 @@ class Result:
             "client_accuracy_p95": self.client_accuracy(95),
             "versions": self.versions,
             "updates": self.updates,
-            "rejected": dict(sorted(self.rejected.items())),
+            "rejected": dict(sorted(self.refused.items())),
             "lost_rounds": dict(sorted(self.lost_rounds.items())),
             "lost": dict(sorted(self.lost.items())),
             "kernel": self.kernel,

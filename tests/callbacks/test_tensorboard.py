@@ -97,7 +97,7 @@ def test_relative_times_are_the_run_s_own_seconds(tmp_path: Path) -> None:
 
 def test_refused_updates_are_counted_by_their_reason(tmp_path: Path) -> None:
     result = small_run(TensorBoard(tmp_path), guards=[guards.bounded_staleness(1.0)])
-    refused = result.rejected["too_stale"]
+    refused = result.refused["too_stale"]
     assert refused > 0
     assert curve(read(tmp_path), "refused/too_stale")[-1] == (result.versions, refused)
 

@@ -31,7 +31,7 @@ def run(*accuracies: float, every: float = 10.0, refused: int = 0, **others: lis
         )
         for place, accuracy in enumerate(accuracies)
     ]
-    return Result({}, curve=curve, updates=len(curve), rejected=Counter(stale=refused))
+    return Result({}, curve=curve, updates=len(curve), refused=Counter(stale=refused))
 
 
 def compared(target: float | None = None, **runs: list[Result]) -> Comparison:

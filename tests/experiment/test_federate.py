@@ -133,7 +133,7 @@ def test_every_rule_trains_a_module(name: str) -> None:
     result = short(rule=rule, seconds=10.0, world=Virtual(suspension=0.1), test=everything())
     assert result.max_accuracy is not None
     assert result.max_accuracy > 0.85
-    assert not result.rejected
+    assert not result.refused
 
 
 def test_fedprox_without_its_term_is_fedavg() -> None:
@@ -166,7 +166,7 @@ def test_steps_can_be_the_unit_of_k() -> None:
 
 def test_a_bound_on_staleness_discards_by_name() -> None:
     result = short(guards=[guards.bounded_staleness(0.5)])
-    assert result.rejected["too_stale"] > 0
+    assert result.refused["too_stale"] > 0
     assert result.versions == result.updates + 1
 
 
@@ -179,7 +179,7 @@ def test_a_given_test_set_is_used_whole() -> None:
 def test_training_that_diverges_is_refused_and_does_not_reach_the_model() -> None:
     module = net()
     result = short(module=module, training=LocalTraining(learning_rate=1e30), seconds=1.0)
-    assert result.rejected["not_finite"] > 0
+    assert result.refused["not_finite"] > 0
     assert all(torch.isfinite(parameter).all() for parameter in module.parameters())
 
 

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from asyncfeded.core.errors import FileError
-from asyncfeded.store.runs import MOST_BYTES, RunStore, key_of
+from asyncfeded.store.runs import MOST_BYTES, RunStore, run_key
 
 
 def test_the_key_depends_on_every_setting_and_not_on_their_order() -> None:
-    key = key_of({"task": "a", "seed": 1, "inner": {"x": 1.0, "y": None}})
-    assert key == key_of({"inner": {"y": None, "x": 1.0}, "seed": 1, "task": "a"})
-    assert key != key_of({"task": "a", "seed": 2, "inner": {"x": 1.0, "y": None}})
-    assert key != key_of({"task": "a", "seed": 1, "inner": {"x": 1.5, "y": None}})
+    key = run_key({"task": "a", "seed": 1, "inner": {"x": 1.0, "y": None}})
+    assert key == run_key({"inner": {"y": None, "x": 1.0}, "seed": 1, "task": "a"})
+    assert key != run_key({"task": "a", "seed": 2, "inner": {"x": 1.0, "y": None}})
+    assert key != run_key({"task": "a", "seed": 1, "inner": {"x": 1.5, "y": None}})
 
 
 def test_a_run_is_found_again_in_another_process_s_store(tmp_path: Path) -> None:
-    key = key_of({"seed": 1})
+    key = run_key({"seed": 1})
     assert key not in RunStore(tmp_path / "store")
     record = {"key": key, "accuracy": [0.1, 1 / 3], "text": "γ̄"}
     RunStore(tmp_path / "store").put(record)

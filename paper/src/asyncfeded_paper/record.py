@@ -12,7 +12,7 @@ from asyncfeded import LocalTraining, Result
 from asyncfeded.data import FederatedData
 from asyncfeded.experiment import RunSettings, build_rule, resolve, run_experiment
 from asyncfeded.runtime import Event, Received
-from asyncfeded.store import RunStore, key_of
+from asyncfeded.store import RunStore, run_key
 
 RESULTS = 2
 """Raised when a change to the code changes what runs give: older runs are then made anew."""
@@ -97,7 +97,7 @@ def key(known: Mapping[str, Any]) -> str:
     }
     for name in FILES:
         given.pop(name, None)  # its content counts, not its name
-    return key_of({**given, "rule": known["rule"], "hyperparameters": told})
+    return run_key({**given, "rule": known["rule"], "hyperparameters": told})
 
 
 def make_record(settings: RunSettings, data: FederatedData) -> Record:

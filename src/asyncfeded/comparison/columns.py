@@ -74,7 +74,7 @@ def record_of(row: RuleFigures, yardstick: Yardstick, target: float | None) -> d
     record |= _both("client_accuracy_p5", row.client_accuracy_p5)
     record |= _both("client_accuracy_p95", row.client_accuracy_p95)
     record |= _both("updates", row.updates)
-    return record | {"rejected": row.rejected, "wall_seconds": row.wall_seconds}
+    return record | {"refused": row.refused, "wall_seconds": row.wall_seconds}
 
 
 def _highest(values: Sequence[float]) -> list[int]:

@@ -78,9 +78,9 @@ class Comparison:
     def refusals(self) -> list[str]:
         """A line for every rule that refused updates."""
         return [
-            f"{row.rule}: {_count(row.rejected, 'update')} {_were(row.rejected)} refused"
+            f"{row.rule}: {_count(row.refused, 'update')} {_were(row.refused)} refused"
             for row in self.table()
-            if row.rejected
+            if row.refused
         ]
 
     def curves(self) -> tuple[list[float], Mapping[str, npt.NDArray[np.float64]]]:

@@ -39,7 +39,7 @@ class RuleFigures:
     client_accuracy_p5: Spread
     client_accuracy_p95: Spread
     updates: Spread
-    rejected: int
+    refused: int
     wall_seconds: float
 
 
@@ -76,7 +76,7 @@ def figures_of(
                 client_accuracy_p5=spread(run.client_accuracy(5) for run in runs),
                 client_accuracy_p95=spread(run.client_accuracy(95) for run in runs),
                 updates=spread(run.updates for run in runs),
-                rejected=sum(sum(run.rejected.values()) for run in runs),
+                refused=sum(sum(run.refused.values()) for run in runs),
                 wall_seconds=sum(run.wall_seconds for run in runs),
             )
         )

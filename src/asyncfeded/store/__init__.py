@@ -6,11 +6,11 @@ from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.files import write_table, write_text
-    from asyncfeded.store.runs import RunStore, key_of
+    from asyncfeded.store.runs import RunStore, run_key
 
 __all__ = [
     "RunStore",
-    "key_of",
+    "run_key",
     "write_table",
     "write_text",
 ]
@@ -19,7 +19,7 @@ __getattr__ = later(
     __name__,
     {
         "RunStore": "asyncfeded.store.runs",
-        "key_of": "asyncfeded.store.runs",
+        "run_key": "asyncfeded.store.runs",
         "write_table": "asyncfeded.files",
         "write_text": "asyncfeded.files",
     },

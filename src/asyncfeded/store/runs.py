@@ -18,7 +18,7 @@ MOST_BYTES = 64 * 2**20
 """More than any record has, and small enough to read."""
 
 
-def key_of(settings: Mapping[str, Any]) -> str:
+def run_key(settings: Mapping[str, Any]) -> str:
     """The name of the run with these settings, whatever their order."""
     text = json.dumps(settings, sort_keys=True, allow_nan=False, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:KEY_LENGTH]
