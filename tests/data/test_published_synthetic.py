@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from asyncfeded.data.federated import FederatedData
-from asyncfeded.data.published_synthetic import Recipe, published_examples, published_users
+from asyncfeded.data.published_synthetic import (
+    SyntheticSettings,
+    published_examples,
+    published_users,
+)
 from asyncfeded.data.synthetic import synthetic
 from asyncfeded.experiment.run import load_data
 from asyncfeded.experiment.settings import run_settings
@@ -61,7 +65,7 @@ def test_the_paper_s_examples_have_a_known_digest(paper: FederatedData) -> None:
 
 
 def test_inputs_are_those_that_the_published_program_draws() -> None:
-    users = published_users(Recipe(0.5, 2.0, 4, seed=0))
+    users = published_users(SyntheticSettings(0.5, 2.0, 4, seed=0))
     for user, expected in zip(users, published_program(0.5, 2.0, 4, factor=5), strict=True):
         x, _ = published_examples(user, most=user.size)
         np.testing.assert_allclose(x, expected, rtol=0, atol=1e-12)
@@ -73,7 +77,7 @@ def test_a_random_tenth_is_for_testing_and_no_example_is_on_both_sides() -> None
     assert (len(train), len(test)) == (900, 100)
     assert not train & test
     # The user's examples in the order in which they are drawn: those of the test set are spread.
-    x, _ = published_examples(published_users(Recipe(1, 1, 1, 0, (1000,)))[0], most=1000)
+    x, _ = published_examples(published_users(SyntheticSettings(1, 1, 1, 0, (1000,)))[0], most=1000)
     places = [place for place, row in enumerate(x.astype(np.float32)) if row.tobytes() in test]
     assert all(len([p for p in places if low <= p < low + 250]) > 10 for low in range(0, 1000, 250))
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from asyncfeded.data.glyphs import GLYPHS, femnist_standin
+from asyncfeded.data.femnist import GLYPHS
+from asyncfeded.data.glyphs import femnist_standin
 from asyncfeded.data.roles import OTHER
 from asyncfeded.data.verses import shakespeare_standin
 from asyncfeded.tasks.paper_task import DataChoice

@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch import nn
 
+from asyncfeded.core.errors import SettingError
 from asyncfeded.data.published_synthetic import CLASSES, FEATURES
 from asyncfeded.data.synthetic import synthetic
 
@@ -79,13 +80,16 @@ def test_above_1000_clients_a_smaller_federation_is_the_beginning_of_a_larger_on
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"alpha": -1}, "alpha and beta must be at least 0; given -1"),
+        ({"alpha": -1}, "alpha must be at least 0; given -1"),
         ({"clients": 0}, "clients must be at least 1; given 0"),
         ({"test_share": 1.0}, "test_share must be above 0 and below 1; given 1.0"),
-        ({"num_examples": [5]}, "num_examples must have 2 sizes; given 1"),
-        ({"num_examples": [5, 1]}, "at least 2 examples"),
+        ({"num_examples": [5]}, "num_examples must be a size for each of 2 clients; given 1"),
+        (
+            {"num_examples": [5, 1]},
+            "num_examples must be at least 2, one to train",
+        ),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(SettingError, match=message):
         synthetic(**{"alpha": 1, "beta": 1, "clients": 2, **arguments})  # type: ignore[arg-type]

@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError
+from asyncfeded.randomness import Places
 
 TEST_SHARE = 0.1
 """The share of a client's examples that is held out for testing."""
 DIGESTED_CLIENTS = 1000
-
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class FederatedData:
 
     `sources` says whose data a client has, such as the name of a writer; generated data have none.
     `sizes` has the sizes of the training parts; data that are made on demand must give them.
+    Without `class_names`, classes are shown by their numbers.
     """
 
     name: str
@@ -54,11 +54,15 @@ class FederatedData:
     test: Mapping[str, Examples]
     sources: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    class_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.sizes:
             sizes = {name: len(examples) for name, examples in self.train.items()}
             object.__setattr__(self, "sizes", sizes)
+        if not self.class_names:
+            numbers = [str(number) for number in range(self.num_classes)]
+            object.__setattr__(self, "class_names", numbers)
 
     @property
     def sha256(self) -> str:

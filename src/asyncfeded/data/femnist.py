@@ -4,6 +4,7 @@ Sebastian Caldas et al., arXiv:1812.01097: 62 classes (0 to 9, A to Z, a to z), 
 paper white (255) and ink black (0).
 """
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
 from asyncfeded.on_demand import ClientNames
 
 SIDE = 28
-CLASSES = 62
+GLYPHS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+"""The classes, in FEMNIST's order."""
+CLASSES = len(GLYPHS)
 MIN_EXAMPLES = 100
 PAPER_SIZES = (150, 358, 125, 187, 180, 201, 150, 302, 168, 189)
 """Images of the ten clients in the paper's evaluation: 2,010, of which 201 are for testing.
@@ -173,7 +176,8 @@ def femnist(
         writer = writers.writer(source)
         examples = Examples(writer.pixels, writer.labels)
         train[client], test[client] = examples.take(trains), examples.take(tests)
-    return FederatedData(name, CLASSES, train, test, dict(zip(train, chosen, strict=True)))
+    sources = dict(zip(train, chosen, strict=True))
+    return FederatedData(name, CLASSES, train, test, sources, class_names=GLYPHS)
 
 
 def _own_sides(writer: Writer, most: int | None, seed: int) -> tuple[Places, Places]:

@@ -4,7 +4,6 @@ Every writer has a hand: one of matplotlib's fonts, a slant, a stroke, a size, a
 variation from glyph to glyph. Results on these are results on a stand-in, never on FEMNIST.
 """
 
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from asyncfeded import randomness
-from asyncfeded.data.femnist import SIDE, Labels, Pixels, Writer, Writers, split_writer
+from asyncfeded.data.femnist import GLYPHS, SIDE, Labels, Pixels, Writer, Writers, split_writer
 
-GLYPHS = string.digits + string.ascii_uppercase + string.ascii_lowercase
-"""The classes, in FEMNIST's order."""
 FONTS = (
     *("DejaVuSans", "DejaVuSans-Oblique", "DejaVuSansMono", "DejaVuSansMono-Oblique"),
     *("DejaVuSerif", "DejaVuSerif-Italic"),
@@ -75,7 +72,7 @@ def _writer(name: str, seed: int, count: int | None) -> Writer:
 
 
 def _labels(draw: np.random.Generator, count: int) -> Labels:
-    digits = len(string.digits)
+    digits = sum(map(str.isdigit, GLYPHS))
     letters = len(GLYPHS) - digits
     shares = [DIGITS_SHARE / digits] * digits + [(1 - DIGITS_SHARE) / letters] * letters
     return draw.choice(len(GLYPHS), size=count, p=shares).astype(np.int64)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from asyncfeded import randomness
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.on_demand import ClientNames
+from asyncfeded.randomness import Places
 
-Places = npt.NDArray[np.int64]
 Scheme = Literal["iid", "dirichlet", "shards", "column"]
 """How a labelled data set is dealt out, by name."""
 Partition = dict[str, Places]

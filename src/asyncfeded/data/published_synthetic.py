@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class SyntheticSettings:
     """The settings that decide the data of all users; `sizes` replace the drawn sizes."""
 
     alpha: float
@@ -50,18 +50,18 @@ class User:
     state: Any
 
 
-def published_sizes(recipe: Recipe) -> list[int]:
+def published_sizes(settings: SyntheticSettings) -> list[int]:
     """The number of examples of each user."""
-    return _sizes(recipe, _legacy_generator(recipe.seed))
+    return _sizes(settings, _legacy_generator(settings.seed))
 
 
 @lru_cache(maxsize=8)
-def published_users(recipe: Recipe) -> list[User]:
+def published_users(settings: SyntheticSettings) -> list[User]:
     """Run through the whole stream once and note where each user's part begins."""
-    draw = _legacy_generator(recipe.seed)
-    sizes = _sizes(recipe, draw)
-    model_means = draw.normal(0.0, recipe.alpha, recipe.users)
-    input_centers = draw.normal(0.0, recipe.beta, recipe.users)
+    draw = _legacy_generator(settings.seed)
+    sizes = _sizes(settings, draw)
+    model_means = draw.normal(0.0, settings.alpha, settings.users)
+    input_centers = draw.normal(0.0, settings.beta, settings.users)
     input_means = [draw.normal(center, 1.0, FEATURES) for center in input_centers]
     users = []
     for size, model_mean, input_mean in zip(sizes, model_means, input_means, strict=True):
@@ -86,9 +86,9 @@ def _legacy_generator(seed: int) -> np.random.RandomState:
     return np.random.RandomState(seed if seed < 1 << 32 else [seed % (1 << 32), seed >> 32])
 
 
-def _sizes(recipe: Recipe, draw: np.random.RandomState) -> list[int]:
-    drawn = (draw.lognormal(4.0, 2.0, recipe.users).astype(int) + 50) * SIZE_FACTOR
-    sizes: list[int] = drawn.tolist() if recipe.sizes is None else list(recipe.sizes)
+def _sizes(settings: SyntheticSettings, draw: np.random.RandomState) -> list[int]:
+    drawn = (draw.lognormal(4.0, 2.0, settings.users).astype(int) + 50) * SIZE_FACTOR
+    sizes: list[int] = drawn.tolist() if settings.sizes is None else list(settings.sizes)
     return sizes
 
 

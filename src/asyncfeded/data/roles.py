@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from asyncfeded.core.errors import FileError
 from asyncfeded.data.arrays import read_arrays, write_arrays
+from asyncfeded.randomness import Places
 
 WINDOW = 80
 """The number of characters of a window; an example is a window and the next character."""
@@ -18,10 +19,11 @@ LETTERS = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmn
 OTHER = len(LETTERS)
 CLASSES = len(LETTERS) + 1
 """The class of every other character."""
+SHOWN = [{"\n": "⏎", " ": "␣"}.get(letter, letter) for letter in LETTERS] + ["�"]
+"""How a reader sees the classes."""
 DTYPES = {"offsets": "int64", "codes": "uint8", "stretch_offsets": "int64", "stretches": "int64"}
 
 Codes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.int64]
 
 _CODE_OF = {letter: code for code, letter in enumerate(LETTERS)}
 

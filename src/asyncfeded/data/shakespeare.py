@@ -28,7 +28,7 @@ from asyncfeded.data.federated import (
     random_sides,
     tenths,
 )
-from asyncfeded.data.roles import CLASSES, WINDOW, Codes, Places, Role, Roles
+from asyncfeded.data.roles import CLASSES, SHOWN, WINDOW, Codes, Places, Role, Roles
 from asyncfeded.on_demand import ClientNames
 
 MIN_EXAMPLES = 10_000
@@ -74,7 +74,7 @@ def shakespeare(
     for client, role, sides in zip(ClientNames(clients), chosen, parts, strict=True):
         train[client], test[client] = sides
         sources[client] = role.name
-    return FederatedData(name, CLASSES, train, test, sources)
+    return FederatedData(name, CLASSES, train, test, sources, class_names=SHOWN)
 
 
 def _by_position(
@@ -86,7 +86,7 @@ def _by_position(
 def _windows(role: Role, cap: int | None, seed: int) -> tuple[Examples, Examples]:
     """The training and the test windows of a role, from different places of its text."""
     starts = _window_starts(role.stretches)
-    cut = _cut(len(starts))
+    cut = len(starts) - held_out(len(starts))
     train, test = starts[:cut], starts[cut + WINDOW :]
     if cap is None:
         return _examples(role.codes, train), _examples(role.codes, test)
@@ -118,10 +118,6 @@ def _window_starts(stretches: Places) -> Places:
     ends = np.cumsum(stretches)
     ranges = [np.arange(end - n, end - WINDOW) for end, n in zip(ends, stretches, strict=True)]
     return np.concatenate(ranges)
-
-
-def _cut(windows: int) -> int:
-    return windows - round(TEST_SHARE * windows)
 
 
 def _spread(places: Places, count: int, draw: np.random.Generator) -> Places:

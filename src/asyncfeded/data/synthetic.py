@@ -21,12 +21,13 @@ from functools import lru_cache
 import numpy as np
 
 from asyncfeded import randomness
+from asyncfeded.core.errors import require
 from asyncfeded.data.federated import Examples, FederatedData, held_out, random_sides
 from asyncfeded.data.published_synthetic import (
     CLASSES,
     DEVIATIONS,
     FEATURES,
-    Recipe,
+    SyntheticSettings,
     published_examples,
     published_sizes,
     published_users,
@@ -54,32 +55,34 @@ def synthetic(
     `num_examples` gives the sizes instead of drawing them; `max_examples` keeps a client's first
     examples. A random tenth of them is for testing. Examples are made when they are needed.
     """
-    if alpha < 0 or beta < 0:
-        raise ValueError(f"alpha and beta must be at least 0; given {alpha} and {beta}")
-    if clients < 1:
-        raise ValueError(f"clients must be at least 1; given {clients}")
-    if not 0 < test_share < 1:
-        raise ValueError(f"test_share must be above 0 and below 1; given {test_share}")
-    if num_examples is not None and len(num_examples) != clients:
-        raise ValueError(f"num_examples must have {clients} sizes; given {len(num_examples)}")
-    if min(num_examples or (2,)) < 2 or (max_examples is not None and max_examples < 2):
-        raise ValueError("a client needs at least 2 examples, one to train and one to test")
+    require(alpha >= 0, "alpha", "at least 0", alpha)
+    require(beta >= 0, "beta", "at least 0", beta)
+    require(clients >= 1, "clients", "at least 1", clients)
+    require(0 < test_share < 1, "test_share", "above 0 and below 1", test_share)
+    both = "at least 2, one to train and one to test"
+    require(max_examples is None or max_examples >= 2, "max_examples", both, max_examples)
+    if num_examples is not None:
+        given = len(num_examples)
+        require(given == clients, "num_examples", f"a size for each of {clients} clients", given)
+        require(min(num_examples) >= 2, "num_examples", both, min(num_examples))
     make = _published if clients <= MOST_PUBLISHED else _one_by_one
     sizes = None if num_examples is None else tuple(num_examples)
-    return make(Recipe(alpha, beta, clients, seed, sizes), max_examples, test_share)
+    return make(SyntheticSettings(alpha, beta, clients, seed, sizes), max_examples, test_share)
 
 
-def _published(recipe: Recipe, max_examples: int | None, test_share: float) -> FederatedData:
+def _published(
+    settings: SyntheticSettings, max_examples: int | None, test_share: float
+) -> FederatedData:
     """The users of the published program, at most 1,000."""
-    names = ClientNames(recipe.users)
-    counts = [min(size, max_examples or size) for size in published_sizes(recipe)]
+    names = ClientNames(settings.users)
+    counts = [min(size, max_examples or size) for size in published_sizes(settings)]
 
     def parts(name: str) -> tuple[Examples, Examples]:
         index = names.index(name)
-        return _published_parts(recipe, index, counts[index], test_share)
+        return _published_parts(settings, index, counts[index], test_share)
 
     return FederatedData(
-        _title(recipe),
+        _title(settings),
         CLASSES,
         train=OnDemand(names, lambda name: parts(name)[0]),
         test=OnDemand(names, lambda name: parts(name)[1]),
@@ -92,15 +95,15 @@ def _published(recipe: Recipe, max_examples: int | None, test_share: float) -> F
 
 @lru_cache(maxsize=KEPT_CLIENTS)
 def _published_parts(
-    recipe: Recipe, index: int, count: int, test_share: float
+    settings: SyntheticSettings, index: int, count: int, test_share: float
 ) -> tuple[Examples, Examples]:
     """The training and the test examples of a user, in the order in which they were made.
 
     The published program shuffles without a seed, so its own choice is not known.
     """
-    x, y = published_examples(published_users(recipe)[index], count)
+    x, y = published_examples(published_users(settings)[index], count)
     examples = Examples(x.astype(np.float32), y.astype(np.int64))
-    draw = randomness.generator(recipe.seed, "test-split", ClientNames(recipe.users)[index])
+    draw = randomness.generator(settings.seed, "test-split", ClientNames(settings.users)[index])
     train, test = random_sides(count, _tests(count, test_share), draw)
     return examples.take(train), examples.take(test)
 
@@ -110,21 +113,23 @@ def _tests(count: int, share: float) -> int:
     return min(count - 1, count - int((1 - share) * count))
 
 
-def _one_by_one(recipe: Recipe, max_examples: int | None, test_share: float) -> FederatedData:
+def _one_by_one(
+    settings: SyntheticSettings, max_examples: int | None, test_share: float
+) -> FederatedData:
     """Clients with a generator each: a smaller federation is the beginning of a larger one."""
-    names = ClientNames(recipe.users)
+    names = ClientNames(settings.users)
 
     def size_of(index: int, draw: np.random.Generator) -> int:
         drawn = int(draw.lognormal(4.0, 2.0)) + 50
-        if recipe.sizes is not None:
-            return recipe.sizes[index]
+        if settings.sizes is not None:
+            return settings.sizes[index]
         return drawn if max_examples is None else min(drawn, max_examples)
 
     def parts(name: str) -> tuple[Examples, Examples]:
         index = names.index(name)
-        draw = np.random.default_rng([recipe.seed, index])
+        draw = _client_generator(settings, index)
         size = size_of(index, draw)
-        examples = _client_examples(draw, recipe.alpha, recipe.beta, size)
+        examples = _client_examples(draw, settings.alpha, settings.beta, size)
         tests = slice(held_out(size, test_share))
         trains = slice(held_out(size, test_share), None)
         return (
@@ -134,16 +139,21 @@ def _one_by_one(recipe: Recipe, max_examples: int | None, test_share: float) -> 
 
     def train_size(name: str) -> int:
         index = names.index(name)
-        size = size_of(index, np.random.default_rng([recipe.seed, index]))
+        size = size_of(index, _client_generator(settings, index))
         return size - held_out(size, test_share)
 
     return FederatedData(
-        _title(recipe),
+        _title(settings),
         CLASSES,
         train=OnDemand(names, lambda name: parts(name)[0]),
         test=OnDemand(names, lambda name: parts(name)[1]),
         sizes=OnDemand(names, train_size),
     )
+
+
+def _client_generator(settings: SyntheticSettings, index: int) -> np.random.Generator:
+    """A client's own generator: older than keyed randomness, and kept because logs rest on it."""
+    return np.random.default_rng([settings.seed, index])
 
 
 def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size: int) -> Examples:
@@ -156,5 +166,5 @@ def _client_examples(draw: np.random.Generator, alpha: float, beta: float, size:
     return Examples(x.astype(np.float32), y.astype(np.int64))
 
 
-def _title(recipe: Recipe) -> str:
-    return f"synthetic-{recipe.alpha:g}-{recipe.beta:g}"
+def _title(settings: SyntheticSettings) -> str:
+    return f"synthetic-{settings.alpha:g}-{settings.beta:g}"

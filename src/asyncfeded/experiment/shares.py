@@ -11,9 +11,7 @@ from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data import partition
 from asyncfeded.data.columns import KINDS, read_column
 from asyncfeded.data.federated import FederatedData
-from asyncfeded.data.glyphs import GLYPHS
 from asyncfeded.data.partition import Scheme
-from asyncfeded.data.roles import LETTERS
 from asyncfeded.report import plots
 
 LONGEST_NAME = 30
@@ -41,7 +39,7 @@ def shares_of(data: FederatedData, title: str) -> Shares:
     title += ", training examples"
     if any(examples.per_epoch is not None for examples in data.train.values()):
         title += " (a pass visits a part)"
-    return Shares(title, _class_names(data), dict(zip(_shown_names(data), counts, strict=True)))
+    return Shares(title, list(data.class_names), dict(zip(_shown_names(data), counts, strict=True)))
 
 
 def draw_samples(path: Path, data: FederatedData, title: str, per_client: int = 20) -> None:
@@ -111,12 +109,3 @@ def _shown_names(data: FederatedData) -> list[str]:
         n: s if len(s) <= LONGEST_NAME else f"…{s[-LONGEST_NAME:]}" for n, s in data.sources.items()
     }
     return [f"{name} ({shown[name]})" if name in shown else name for name in data.train]
-
-
-def _class_names(data: FederatedData) -> list[str]:
-    if data.name.startswith("femnist"):
-        return list(GLYPHS)
-    if data.name.startswith("shakespeare"):
-        shown = {"\n": "⏎", " ": "␣"}
-        return [shown.get(letter, letter) for letter in LETTERS] + ["�"]
-    return [str(index) for index in range(data.num_classes)]
