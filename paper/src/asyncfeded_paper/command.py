@@ -85,9 +85,9 @@ def paper(
     console = make_console()
     with Steps(console) as step:
         step("loading the evaluation")
-        from asyncfeded_paper.evaluation import Evaluation
         from asyncfeded_paper.plan import Plan
         from asyncfeded_paper.predict import predict_updates as predict
+        from asyncfeded_paper.reproduction import Reproduction
 
     everything = not (figure or table or study)
     plan = Plan(
@@ -104,20 +104,20 @@ def paper(
     if predict_updates:
         predict(console, plan.tasks, suspension or SUSPENSIONS, seeds or PREDICTION_SEEDS, out)
         return
-    evaluation = Evaluation(plan, out, shlex.join(["asyncfeded", *sys.argv[1:]]))
+    reproduction = Reproduction(plan, out, shlex.join(["asyncfeded", *sys.argv[1:]]))
     if report_only:
         with Steps(console) as step:
             step(f"reading the runs in {out / 'store'}")
-            report = evaluation.write(evaluation.stored_runs(), step)
+            report = reproduction.write(reproduction.stored_runs(), step)
     else:
         with Steps(console) as step:
-            evaluation.check(step)
+            reproduction.check(step)
         try:
             with PaperProgress(console) as progress:
-                find = evaluation.make_runs(workers, progress)
+                find = reproduction.make_runs(workers, progress)
         except KeyboardInterrupt:
             say(console, "interrupted: the runs that were done are kept; the same command goes on")
             sys.exit(INTERRUPTED)
         with Steps(console) as step:
-            report = evaluation.write(find, step)
+            report = reproduction.write(find, step)
     say(console, f"report: {report}")

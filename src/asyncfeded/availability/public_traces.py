@@ -29,7 +29,7 @@ STATES: dict[str, tuple[str, bool]] = {
 OTHER_STATES = ("screen_on", "screen_off")
 
 
-class Record(NamedTuple):
+class Trace(NamedTuple):
     """A user's trace, in seconds from the same zero for all users of a file."""
 
     begins: float
@@ -37,7 +37,7 @@ class Record(NamedTuple):
     periods: list[tuple[float, float]]
 
 
-class RecordError(Exception):
+class TraceError(Exception):
     """What is wrong with the record of a user."""
 
 
@@ -49,12 +49,12 @@ def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
         raise FileError(
             f"{str(path)!r} must be a mapping with at least one user; given {users!r:.40}"
         )
-    records: dict[str, Record] = {}
+    records: dict[str, Trace] = {}
     faults: dict[str, str] = {}
     for user in users:
         try:
             records[user] = _record(users[user])
-        except RecordError as fault:
+        except TraceError as fault:
             faults[user] = f"{str(path)!r}, user {user!r}: {fault}"
         users[user] = None  # the text of a trace is much larger than its periods
     if not records:
@@ -63,48 +63,48 @@ def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
     return {user: _repeated(record, zero) for user, record in records.items()}, faults
 
 
-def _repeated(record: Record, zero: float) -> RecordedPeriods:
+def _repeated(record: Trace, zero: float) -> RecordedPeriods:
     """The trace again and again, before and after the time of its recording."""
     cycle = record.ends - record.begins
     return RecordedPeriods([(s - zero, e - zero) for s, e in record.periods], cycle)
 
 
-def _record(record: object) -> Record:
+def _record(record: object) -> Trace:
     """Read the record of a user, of whatever form it is."""
     if not isinstance(record, dict):
-        raise RecordError(f"must be a mapping; given {record!r:.40}")
+        raise TraceError(f"must be a mapping; given {record!r:.40}")
     if "messages" in record:
         return _checked(_of_messages(record["messages"]))
     if "ready_time" in record:
         begins, ends = number(record.get("trace_start")), number(record.get("trace_end"))
-        return _checked(Record(begins, ends, _pairs(record["ready_time"], "ready_time")))
+        return _checked(Trace(begins, ends, _pairs(record["ready_time"], "ready_time")))
     if "active" in record and "inactive" in record:
         starts, ends = record["active"], record["inactive"]
         if not (isinstance(starts, list) and isinstance(ends, list) and len(starts) == len(ends)):
-            raise RecordError("active and inactive must be lists of the same length")
+            raise TraceError("active and inactive must be lists of the same length")
         pairs = [list(pair) for pair in zip(starts, ends, strict=True)]
         finish = number(record.get("finish_time"))
-        return _checked(Record(0.0, finish, _pairs(pairs, "active and inactive")))
+        return _checked(Trace(0.0, finish, _pairs(pairs, "active and inactive")))
     has = ", ".join(map(str, list(record)[:10])) or "nothing"
-    raise RecordError(f"must have messages, ready_time, or active and inactive; it has {has}")
+    raise TraceError(f"must have messages, ready_time, or active and inactive; it has {has}")
 
 
 def _pairs(value: Any, name: str) -> list[tuple[float, float]]:
     right = isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value)
     if not right:
-        raise RecordError(f"{name} must be a list of pairs [start, end]")
+        raise TraceError(f"{name} must be a list of pairs [start, end]")
     return [(number(start), number(end)) for start, end in value]
 
 
-def _of_messages(messages: object) -> Record:
+def _of_messages(messages: object) -> Trace:
     """Lines of a time and a state, which holds until another of its kind."""
     if not isinstance(messages, str):
-        raise RecordError(f"messages must be a text; given {messages!r:.40}")
+        raise TraceError(f"messages must be a text; given {messages!r:.40}")
     lines = enumerate(messages.split("\n"), start=1)
     # Times of this form are in order as texts are.
     events = sorted(_event(place, line) for place, line in lines if line.strip())
     if not events:
-        raise RecordError("messages must have lines; given none")
+        raise TraceError("messages must have lines; given none")
     holds = dict.fromkeys((LOCKED, CHARGING, WIFI), False)
     periods = []
     since = None
@@ -122,14 +122,14 @@ def _of_messages(messages: object) -> Record:
     begins, ends = (_seconds(stamp, place) for stamp, place, _ in (events[0], events[-1]))
     if since is not None:
         periods.append((since, ends))
-    return Record(begins, ends, periods)
+    return Trace(begins, ends, periods)
 
 
 def _event(place: int, line: str) -> tuple[str, int, str]:
     stamp, _, state = line.strip().partition("\t")
     state = state.strip().lower()
     if not (state in STATES or state in OTHER_STATES or isfinite(number(state.rstrip("%")))):
-        raise RecordError(
+        raise TraceError(
             f"line {place} of its messages must be a time, a tab and one of "
             f"{', '.join((*STATES, *OTHER_STATES))} or a level in %; given {line[:80]!r}"
         )
@@ -140,21 +140,21 @@ def _seconds(stamp: str, place: int) -> float:
     try:
         return (datetime.fromisoformat(stamp) - datetime.min).total_seconds()
     except (TypeError, ValueError):
-        raise RecordError(
+        raise TraceError(
             f"line {place} of its messages must begin with a time such as 2020-01-28 10:15:00; "
             f"given {stamp[:40]!r}"
         ) from None
 
 
-def _checked(record: Record) -> Record:
+def _checked(record: Trace) -> Trace:
     begins, ends, periods = record
     if not (isfinite(begins) and isfinite(ends) and ends - begins >= LEAST_CYCLE_SECONDS):
-        raise RecordError(
+        raise TraceError(
             f"must last at least {LEAST_CYCLE_SECONDS:g} s; given {begins:g} to {ends:g}"
         )
     for start, end in periods:
         if not begins <= start <= end <= ends:  # nor NaN
-            raise RecordError(
+            raise TraceError(
                 f"must have periods from {begins:g} to {ends:g}, the times of the whole trace; "
                 f"given {start:g} to {end:g}"
             )

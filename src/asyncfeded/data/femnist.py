@@ -20,7 +20,6 @@ from asyncfeded.data.cache import cached
 from asyncfeded.data.federated import (
     Examples,
     FederatedData,
-    Places,
     choose,
     held_out,
     nearest,
@@ -29,6 +28,7 @@ from asyncfeded.data.federated import (
 )
 from asyncfeded.data.leaf import LeafUser, leaf_files, read_leaf
 from asyncfeded.on_demand import ClientNames
+from asyncfeded.randomness import Places
 
 SIDE = 28
 GLYPHS = string.digits + string.ascii_uppercase + string.ascii_lowercase

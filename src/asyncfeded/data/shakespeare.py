@@ -28,8 +28,9 @@ from asyncfeded.data.federated import (
     random_sides,
     tenths,
 )
-from asyncfeded.data.roles import CLASSES, SHOWN, WINDOW, Codes, Places, Role, Roles
+from asyncfeded.data.roles import CLASSES, SHOWN, WINDOW, Codes, Role, Roles
 from asyncfeded.on_demand import ClientNames
+from asyncfeded.randomness import Places
 
 MIN_EXAMPLES = 10_000
 MAX_EXAMPLES = 1_000

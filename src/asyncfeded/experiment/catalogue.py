@@ -11,7 +11,7 @@ from asyncfeded.tasks.folders import data_folder, dataset_folder
 
 Sizes = Callable[[Path], Mapping[str, int]]
 
-FETCHED: Mapping[str, tuple[int, Sizes]] = {
+IN_FOLDERS: Mapping[str, tuple[int, Sizes]] = {
     "femnist": (femnist.CLASSES, lambda folder: femnist.load_writers(folder).sizes),
     "shakespeare": (roles.CLASSES, lambda folder: load_roles(folder).sizes),
 }
@@ -32,23 +32,23 @@ class Entry:
 def entries(data_dir: Path | None) -> list[Entry]:
     """All data sets: those in the folder, and those that are generated."""
     generated = {"synthetic-α-β": published_synthetic.CLASSES}
-    generated |= {f"{name}-standin": classes for name, (classes, _) in FETCHED.items()}
+    generated |= {f"{name}-standin": classes for name, (classes, _) in IN_FOLDERS.items()}
     return [
-        *(_entry(name, data_dir) for name in FETCHED),
+        *(_entry(name, data_dir) for name in IN_FOLDERS),
         *(Entry(n, "generated when it is used", c, "any number") for n, c in generated.items()),
     ]
 
 
 def fetch(name: str, data_dir: Path | None, progress: hub.Progress) -> Entry:
     """Download a data set, and say what it holds."""
-    if name not in FETCHED:
-        raise SettingError(f"data set must be {' or '.join(FETCHED)}; given {name!r}")
+    if name not in IN_FOLDERS:
+        raise SettingError(f"data set must be {' or '.join(IN_FOLDERS)}; given {name!r}")
     hub.fetch(name, data_folder(data_dir) / name, progress)
     return _entry(name, data_dir)
 
 
 def _entry(name: str, data_dir: Path | None) -> Entry:
-    classes, sizes = FETCHED[name]
+    classes, sizes = IN_FOLDERS[name]
     try:
         folder = dataset_folder(name, data_dir)
     except FileError:

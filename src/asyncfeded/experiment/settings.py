@@ -203,10 +203,10 @@ def setting_names() -> list[str]:
 
 def run_settings(values: Mapping[str, Any]) -> RunSettings:
     """Check the settings of one run, given by name."""
-    values = {"rule": "asyncfeded", "seed": 0, **values}
-    one_of_each = {name: [values[name]] for name in ("rule", "seed")}
-    (settings,) = comparison_settings({**values, **one_of_each})
-    return settings
+    plain, given = _split(values, _places(values.get("rule")))
+    rule = plain.setdefault("rule", "asyncfeded")
+    _check_rules([rule], given)
+    return _validated({**plain, "hyperparameters": given})
 
 
 def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
@@ -222,11 +222,7 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
             raise SettingError(f"{name} must be given at least once; given an empty list")
         if any(values_of.count(value) > 1 for value in values_of):
             raise SettingError(f"{name} must be given without repeats; given {values_of}")
-    for rule in rules:
-        factory_of(rule)
-    for name in given:
-        if not any(name in hyperparameters(rule) for rule in rules):
-            raise SettingError(_foreign(name, rules))
+    _check_rules(rules, given)
     return [
         _validated(
             {
@@ -239,6 +235,15 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
         for rule in rules
         for seed in seeds
     ]
+
+
+def _check_rules(rules: list[Any], given: Iterable[str]) -> None:
+    """Refuse a rule that there is not, and a hyperparameter that none of the rules has."""
+    for rule in rules:
+        factory_of(rule)
+    for name in given:
+        if not any(name in hyperparameters(rule) for rule in rules):
+            raise SettingError(_foreign(name, rules))
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ Epsilon = Annotated[float, Gt(0), Le(1e6), "ε, added to the root of the second 
 Vector64 = npt.NDArray[np.float64]
 
 
-class Moments(TypedDict):
+class BufferedMoments(TypedDict):
     """The buffer (sum, count and largest lag of its updates) and the moments m, v and v̂."""
 
     sum: Vector64
@@ -48,7 +48,7 @@ def fadas(
     beta2: Beta2 = 0.99,
     epsilon: Epsilon = 1e-8,
     initial_epochs: InitialEpochs = 10,
-) -> Rule[Moments]:
+) -> Rule[BufferedMoments]:
     """Step by AMSGrad for every M updates, with the same learning rate however late they are."""
     return _amsgrad("fadas", buffer_size, server_lr, beta1, beta2, epsilon, None, initial_epochs)
 
@@ -62,7 +62,7 @@ def fadas_adaptive(
     epsilon: Epsilon = 1e-8,
     max_lag: Annotated[int, Ge(1), "τ_c, the lag up to which the step does not shrink"] = 1,
     initial_epochs: InitialEpochs = 10,
-) -> Rule[Moments]:
+) -> Rule[BufferedMoments]:
     """Step by AMSGrad for every M updates, with a smaller step if the largest lag is large."""
     return _amsgrad(
         "fadas-adaptive", buffer_size, server_lr, beta1, beta2, epsilon, max_lag, initial_epochs
@@ -78,19 +78,24 @@ def _amsgrad(
     epsilon: float,
     max_lag: int | None,
     initial_epochs: int,
-) -> Rule[Moments]:
+) -> Rule[BufferedMoments]:
     work = Work(initial_epochs)
 
-    def init(parameters: Vector) -> Moments:
+    def init(parameters: Vector) -> BufferedMoments:
         m, zeros = np.zeros_like(parameters), np.zeros(parameters.size)
         return {"sum": zeros, "count": 0, "largest_lag": 0, "m": m, "v": zeros, "v_max": zeros}
 
-    def on_update(state: Moments, arrival: Arrival) -> Decision[Moments]:
+    def on_update(state: BufferedMoments, arrival: Arrival) -> Decision[BufferedMoments]:
         total = state["sum"] + arrival.delta
         count = state["count"] + 1
         largest_lag = max(state["largest_lag"], arrival.lag)
         if count < buffer_size:
-            kept: Moments = {**state, "sum": total, "count": count, "largest_lag": largest_lag}
+            kept: BufferedMoments = {
+                **state,
+                "sum": total,
+                "count": count,
+                "largest_lag": largest_lag,
+            }
             return Decision(kept, work, weight=1 / buffer_size)
         mean = (total / buffer_size).astype(np.float32)
         m = beta1 * state["m"] + (1.0 - beta1) * mean
@@ -101,7 +106,7 @@ def _amsgrad(
         learning_rate = server_lr
         if max_lag is not None and largest_lag > max_lag:
             learning_rate = server_lr / largest_lag
-        after: Moments = {**init(mean), "m": m, "v": v, "v_max": v_max}
+        after: BufferedMoments = {**init(mean), "m": m, "v": v, "v_max": v_max}
         return Decision(
             after,
             work,

@@ -50,7 +50,7 @@ Tell = Callable[[str], None]
 """Told in a few words what is done next."""
 
 
-class Evaluation:
+class Reproduction:
     """The paper's evaluation in a folder: a store of runs, figures, tables and the report."""
 
     def __init__(self, plan: Plan, folder: Path, command: str) -> None:
