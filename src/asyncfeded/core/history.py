@@ -66,6 +66,8 @@ class VersionHistory:
         require(1 <= buckets <= MOST_BUCKETS, "buckets", f"from 1 to {MOST_BUCKETS:,}", buckets)
         self.keep = keep
         self.buckets = buckets
+        self.is_exact = keep != "sketch"
+        """Whether every stored version has all its parameters."""
         self._versions: dict[int, _Version] = {}
         self._free: list[Vector] = []
         self._newest: _Version | None = None
@@ -133,11 +135,6 @@ class VersionHistory:
     def is_used(self) -> bool:
         """Whether a version was ever stored here."""
         return self._newest is not None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every stored version has all its parameters."""
-        return self.keep != "sketch"
 
     def norm_and_distance(
         self, delta: Vector, base: int, current: int, trained: int

@@ -224,11 +224,19 @@ class _Measurements:
 
 def _received(seconds: float, update: ClientUpdate, receipt: Receipt) -> Received:
     """The event of an answer; of a client's numbers it has those that can be recorded."""
-    sent: list[Any] = [update.round, update.version, update.epochs, update.num_examples]
-    if not receipt.accepted:  # otherwise the server has found all of them fit
-        sent = [n if are_counts(n) and abs(n) <= LARGEST_COUNT else None for n in sent]
-    number, base, epochs, examples = [None if n is None else int(n) for n in sent]
+    sent: tuple[Any, ...] = (update.round, update.version, update.epochs, update.num_examples)
+    if receipt.accepted:  # the server has found all of them fit
+        number, base, epochs, examples = sent
+        sent = (None if number is None else int(number)), int(base), int(epochs), int(examples)
+    else:
+        sent = tuple(map(_recordable, sent))
+    number, base, epochs, examples = sent
     return Received(seconds, number, base, epochs, receipt, examples)
+
+
+def _recordable(value: Any) -> int | None:
+    """A client's number; None for anything else that it has sent."""
+    return int(value) if are_counts(value) and abs(value) <= LARGEST_COUNT else None
 
 
 def _digest(server: Server) -> str:
