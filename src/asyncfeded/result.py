@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
-from math import inf
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asyncfeded.core.metrics import ACCURACY, LOSS
+from asyncfeded.core.metrics import ACCURACY, LOSS, Goal
 from asyncfeded.files import write_json, write_table
 from asyncfeded.report import plots
 from asyncfeded.runtime.events import Evaluated, Event, Finished, Left, Received, RoundLost, Started
@@ -148,7 +148,7 @@ class Result:
     @property
     def max_accuracy(self) -> float | None:
         """The highest accuracy that was measured."""
-        return max(self.metric(ACCURACY), default=None)
+        return self.best(ACCURACY)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -161,14 +161,26 @@ class Result:
 
     @property
     def t90_seconds(self) -> float | None:
-        """When 90 % of the maximum was first reached."""
-        best = self.max_accuracy
-        return None if best is None else self.seconds_to(ACCURACY, 0.9 * best)
+        """When 90 % of the maximum accuracy was first reached."""
+        return self.seconds_to_90(ACCURACY)
 
-    def seconds_to(self, name: str, target: float) -> float | None:
-        """When a metric was first at least `target`; None if it never was."""
-        reached = (p.seconds for p in self.curve if p.metrics.get(name, -inf) >= target)
-        return next(reached, None)
+    def best(self, name: str, goal: Goal = "max") -> float | None:
+        """The best value of a metric; None if it was not measured, or was never a number."""
+        known = [value for value in self.metric(name) if not isnan(value)]
+        return (max if goal == "max" else min)(known, default=None)
+
+    def seconds_to(self, name: str, target: float, goal: Goal = "max") -> float | None:
+        """When a metric was first as good as `target`; None if it never was."""
+        for point in self.curve:
+            value = point.metrics.get(name, nan)
+            if value >= target if goal == "max" else value <= target:
+                return point.seconds
+        return None
+
+    def seconds_to_90(self, name: str) -> float | None:
+        """When 90 % of a metric's own maximum was first reached; None if that is not above 0."""
+        best = self.best(name)
+        return self.seconds_to(name, 0.9 * best) if best is not None and best > 0 else None
 
     def client_accuracy(self, percentile: float) -> float | None:
         """The accuracy that so many percent of the clients stay below with the last model."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from asyncfeded import LocalTraining, Result
 from asyncfeded.data import FederatedData
 from asyncfeded.experiment import RunSettings, build_rule, resolve, run_experiment
-from asyncfeded.runtime import Event, Received
+from asyncfeded.runtime import Evaluated, Event, Received
 from asyncfeded.store import RunStore, run_key
 
 RESULTS = 2
@@ -29,9 +30,9 @@ FILES = {"hangs_from": "hangs_sha256", "availability": "availability_sha256"}
 NO_DEFAULT = object()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
-    """A finished run."""
+    """A finished run as it lies in the store."""
 
     key: str
     settings: Mapping[str, Any]
@@ -42,15 +43,22 @@ class Record:
     steering: Mapping[str, Mapping[str, list[float | None]]]
     """Per client the mean K and staleness in each of `STEERING_BINS` equal parts of the run."""
 
+    @cached_property
+    def _result(self) -> Result:
+        """The run as it was measured, which knows every metric."""
+        points = zip(self.seconds, self.accuracy, strict=True)
+        curve = [Evaluated(at, 0, {"accuracy": accuracy}) for at, accuracy in points]
+        return Result(self.settings, curve=curve)
+
     @property
     def max_accuracy(self) -> float:
         """The highest accuracy of the run."""
-        return max(self.accuracy)
+        return self._result.max_accuracy or 0.0
 
     @property
     def t90_seconds(self) -> float:
-        """When 90 % of the run's own maximum was first reached."""
-        return self.seconds_to(0.9 * self.max_accuracy)
+        """When 90 % of the run's own maximum was first reached; infinite if it learned nothing."""
+        return _or_never(self._result.t90_seconds)
 
     @property
     def training_t90_seconds(self) -> float:
@@ -59,8 +67,11 @@ class Record:
 
     def seconds_to(self, target: float) -> float:
         """When this accuracy was first reached; infinite if it was not."""
-        reached = (s for s, a in zip(self.seconds, self.accuracy, strict=True) if a >= target)
-        return next(reached, float("inf"))
+        return _or_never(self._result.seconds_to("accuracy", target))
+
+
+def _or_never(seconds: float | None) -> float:
+    return inf if seconds is None else seconds
 
 
 def read(store: RunStore, key: str) -> Record:

@@ -1,12 +1,8 @@
 """Which of two values of a metric is the better one."""
 
-from typing import Literal
-
 from asyncfeded.core.errors import SettingError, require
-from asyncfeded.core.metrics import LOSS
+from asyncfeded.core.metrics import LOSS, Goal
 from asyncfeded.runtime.events import Evaluated
-
-Goal = Literal["max", "min"]
 
 
 def goal_of(metric: str, goal: Goal | None) -> Goal:

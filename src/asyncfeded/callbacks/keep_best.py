@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from asyncfeded.callbacks.goals import Goal, goal_of, value_of
-from asyncfeded.core.metrics import ACCURACY
+from asyncfeded.callbacks.goals import goal_of, value_of
+from asyncfeded.core.metrics import ACCURACY, Goal
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event
 from asyncfeded.runtime.saved import Saved

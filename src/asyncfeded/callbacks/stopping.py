@@ -1,7 +1,8 @@
 """End a run early: when a metric is good enough, or after some updates."""
 
-from asyncfeded.callbacks.goals import Goal, goal_of, value_of
+from asyncfeded.callbacks.goals import goal_of, value_of
 from asyncfeded.core.errors import require
+from asyncfeded.core.metrics import Goal
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Evaluated, Event, Received
 

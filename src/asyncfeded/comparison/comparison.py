@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asyncfeded.callbacks.goals import Goal, goal_of
+from asyncfeded.callbacks.goals import goal_of
 from asyncfeded.comparison.columns import Texts, record_of, texts_of
 from asyncfeded.comparison.figures import RuleFigures, figures_of
 from asyncfeded.comparison.yardstick import Yardstick
 from asyncfeded.core.arguments import require_number
 from asyncfeded.core.errors import FileError, SettingError, require
-from asyncfeded.core.metrics import ACCURACY, LOSS
+from asyncfeded.core.metrics import ACCURACY, LOSS, Goal
 from asyncfeded.files import write_json, write_table, write_text
 from asyncfeded.report import plots
 from asyncfeded.report.latex import latex_table

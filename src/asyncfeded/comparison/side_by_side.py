@@ -9,11 +9,10 @@ from typing import Any
 from torch import nn
 
 from asyncfeded import randomness
-from asyncfeded.callbacks.goals import Goal
 from asyncfeded.comparison.comparison import Comparison
 from asyncfeded.core.arguments import require_kind, require_whole
 from asyncfeded.core.errors import SettingError, require
-from asyncfeded.core.metrics import ACCURACY, LOSS
+from asyncfeded.core.metrics import ACCURACY, LOSS, Goal
 from asyncfeded.core.rule import AnyRule, Rule
 from asyncfeded.front_door import federate
 from asyncfeded.learning.reproducible import reproducible

@@ -1,10 +1,8 @@
 """What runs are compared by: a metric, and whether it is to be high or low."""
 
 from dataclasses import dataclass
-from math import isnan, nan
 
-from asyncfeded.callbacks.goals import Goal
-from asyncfeded.core.metrics import ACCURACY
+from asyncfeded.core.metrics import ACCURACY, Goal
 from asyncfeded.result import Result
 
 
@@ -22,8 +20,7 @@ class Yardstick:
 
     def best_of(self, run: Result) -> float | None:
         """The best value that was measured in a run."""
-        known = [value for value in run.metric(self.metric) if not isnan(value)]
-        return max(known, key=lambda value: self.sign * value, default=None)
+        return run.best(self.metric, self.goal)
 
     def final_of(self, run: Result) -> float | None:
         """The last value that was measured."""
@@ -31,20 +28,11 @@ class Yardstick:
 
     def seconds_to(self, run: Result, target: float | None) -> float | None:
         """When the metric was first as good as the target; None if it never was."""
-        if target is None:
-            return None
-        for point in run.curve:
-            value = point.metrics.get(self.metric, nan)
-            if self.sign * value >= self.sign * target:
-                return point.seconds
-        return None
+        return None if target is None else run.seconds_to(self.metric, target, self.goal)
 
     def t90_of(self, run: Result) -> float | None:
         """When 90 % of the run's own maximum was first reached; a minimum has no such time."""
-        best = self.best_of(run)
-        if best is None or best <= 0 or self.goal == "min":
-            return None
-        return self.seconds_to(run, 0.9 * best)
+        return run.seconds_to_90(self.metric) if self.goal == "max" else None
 
     @property
     def form(self) -> str:

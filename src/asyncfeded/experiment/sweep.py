@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asyncfeded import randomness
-from asyncfeded.callbacks.goals import Goal
 from asyncfeded.core.errors import SettingError
+from asyncfeded.core.metrics import Goal
 from asyncfeded.experiment.search_space import Choices, Range, Space, grid_of
 from asyncfeded.files import write_table, write_text
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from asyncfeded.late import later
 
 if TYPE_CHECKING:
-    from asyncfeded.runtime.events import Event, Received
+    from asyncfeded.runtime.events import Evaluated, Event, Received
     from asyncfeded.runtime.loop import run
     from asyncfeded.runtime.membership import Membership
 
 __all__ = [
+    "Evaluated",
     "Event",
     "Membership",
     "Received",
@@ -19,6 +20,7 @@ __all__ = [
 __getattr__ = later(
     __name__,
     {
+        "Evaluated": "asyncfeded.runtime.events",
         "Event": "asyncfeded.runtime.events",
         "Membership": "asyncfeded.runtime.membership",
         "Received": "asyncfeded.runtime.events",
