@@ -19,7 +19,7 @@ from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
 """From how many updates and clients on it is told that one client sends most of them."""
-COUNTERS = ("rejected", "lost_rounds", "lost")
+COUNTERS = ("refused", "lost_rounds", "lost")
 TIME: Mapping[Clock, str] = {"virtual": "virtual time (s)", "real": "real time (s)"}
 """What the seconds of a run are, by its clock."""
 

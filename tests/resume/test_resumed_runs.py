@@ -169,7 +169,7 @@ def all_of(result: Result) -> dict[str, Any]:
 def test_a_run_that_was_cut_goes_on_with_the_same_bits(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS[name]
     whole, model = run(scenario)
-    counters = (whole.rejected, whole.lost_rounds)
+    counters = (whole.refused, whole.lost_rounds)
     events = whole.updates + sum(sum(of.values()) for of in counters) + len(whole.curve)
     saved = tmp_path / "saved"
     begun = False
