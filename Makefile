@@ -9,7 +9,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist lo
 	--max-worker-restart 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run paper test test-quick check format bench docs dist clean help
+SECONDS := 600
+PROCESSES := 2
+
+.PHONY: run paper test test-quick soak check format bench docs dist clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
@@ -24,6 +27,10 @@ test: $(VENV)/.dev  ## the tests
 
 test-quick: $(VENV)/.dev  ## the tests without the slow ones, in less than a minute
 	$(PYTEST) -m "not slow"
+
+soak: $(VENV)/.dev  ## simulate faults of the disk: SECONDS=600 long, or EVENTS=10000000 of them
+	cd tests && ../$(BIN)/python -m faults --processes $(PROCESSES) --seconds $(SECONDS) \
+		$(if $(EVENTS),--events $(EVENTS))
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .

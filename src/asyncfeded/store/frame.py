@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from struct import Struct
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -70,8 +71,7 @@ def file_head(sector: Bytes) -> FileHead | None:
     return head if head.to_bytes() == bytes(sector) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What a record says of itself."""
 
     number: int

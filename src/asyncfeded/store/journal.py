@@ -71,9 +71,9 @@ class Journal:
 
     def append(self, *content: Buffer) -> int:
         """Write a record, in any number of pieces, and give its number; `commit` makes it safe."""
-        assert not self.is_new, "a journal begins with a snapshot"
         pieces = plain_bytes(content)
         with self._writing():
+            assert not self.is_new, "a journal begins with a snapshot"
             self.size += self._write(self._name, pieces, self.number + 1, self._head.key)
             self.number += 1
         return self.number

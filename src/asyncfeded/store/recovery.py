@@ -10,12 +10,13 @@ the records that no later record calls safe are written again before they are be
 """
 
 import re
+from collections import deque
 from collections.abc import Container
 from dataclasses import dataclass
 
 from asyncfeded.store.disk import Disk
 from asyncfeded.store.frame import JOURNAL, SNAPSHOT, FileHead
-from asyncfeded.store.scan import damaged, read_head, read_records, read_snapshot
+from asyncfeded.store.scan import damaged, read_head, read_records, read_records_from, read_snapshot
 from asyncfeded.store.sectors import SECTOR
 
 _NAME = re.compile(r"[a-z]+-(\d{6,})\.[a-z]+")
@@ -77,17 +78,22 @@ def _recover(disk: Disk, names: Container[str], generation: int) -> Recovered:
     journal_head = read_head(disk, journal, JOURNAL, generation)
     if (journal_head.key, journal_head.number) != (head.key, head.number):
         raise damaged(disk, journal, f"it does not belong to {snapshot}")
-    number, size, safe = head.number, SECTOR, head.number
+    number, size = head.number, SECTOR
+    not_surely_safe: deque[tuple[int, int]] = deque()
     for record in read_records(disk, journal, journal_head):
-        number, size, safe = record.number, record.end, record.safe
+        number, size = record.number, record.end
+        not_surely_safe.append((number, record.start))
+        while not_surely_safe[0][0] <= record.safe:
+            not_surely_safe.popleft()
     if size < disk.size(journal):
         disk.cut(journal, size)
-    _write_again(disk, journal, journal_head, safe)
+    if not_surely_safe:
+        _write_again(disk, journal, journal_head, *not_surely_safe[0])
     disk.sync(journal)
     return Recovered(journal_head, number, size)
 
 
-def _write_again(disk: Disk, journal: str, head: FileHead, safe: int) -> None:
-    for record in read_records(disk, journal, head):
-        if record.number > safe:
-            disk.rewrite(journal, record.start, record.written)
+def _write_again(disk: Disk, journal: str, head: FileHead, number: int, start: int) -> None:
+    """Write a journal's last records again, beginning with this one."""
+    for record in read_records_from(disk, journal, head, number, start):
+        disk.rewrite(journal, record.start, record.written)

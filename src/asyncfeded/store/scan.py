@@ -7,18 +7,26 @@ that it was safe.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from asyncfeded.core.errors import StateError
 from asyncfeded.store.disk import Bytes, Disk
-from asyncfeded.store.frame import FORMAT, FileHead, content_of, file_head, format_of, header_in
+from asyncfeded.store.frame import (
+    FORMAT,
+    HEADER,
+    FileHead,
+    content_of,
+    file_head,
+    format_of,
+    header_in,
+)
 from asyncfeded.store.sectors import SECTOR, has_empty_sector
 
 _READ_AT_ONCE = 2**20
+_EMPTY = bytes(SECTOR)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Record:
+class Record(NamedTuple):
     """A record that is whole; `safe` is the last record that was safe when it was written."""
 
     number: int
@@ -69,7 +77,14 @@ def read_snapshot(disk: Disk, name: str, head: FileHead) -> memoryview:
 
 def read_records(disk: Disk, name: str, head: FileHead) -> Iterator[Record]:
     """Read the records of a journal up to its end, or up to a torn record."""
-    size, start, number = disk.size(name), SECTOR, head.number + 1
+    return read_records_from(disk, name, head, head.number + 1, SECTOR)
+
+
+def read_records_from(
+    disk: Disk, name: str, head: FileHead, number: int, start: int
+) -> Iterator[Record]:
+    """Read the records from this one on, which begins at `start`."""
+    size = disk.size(name)
     while start < size:
         record = _record(disk, name, head, number, start, size)
         if record is None:
@@ -84,7 +99,7 @@ def _record(
 ) -> Record | None:
     """The record that begins here; None if it is torn."""
     sector = disk.read(name, start, SECTOR)
-    if len(sector) < SECTOR or has_empty_sector(sector):
+    if len(sector) < SECTOR or sector == _EMPTY:
         return None
     header = header_in(sector, head.key)
     if header is None or header.number != number:
@@ -93,7 +108,8 @@ def _record(
     if end > size:
         return None
     record = sector if header.extent == SECTOR else disk.read(name, start, header.extent)
-    content = content_of(header, record)
+    # The header is read a second time with the record, which may be written again as it was read.
+    content = content_of(header, record) if record[:HEADER] == sector[:HEADER] else None
     if content is not None:
         return Record(number, header.safe, start, record, content)
     if has_empty_sector(record):
