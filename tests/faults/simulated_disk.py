@@ -35,43 +35,50 @@ class Crash(BaseException):
 
 
 class SimulatedFile:
-    """A file as the process sees it (`seen`) and as the disk has it (`safe`)."""
+    """A file as the process sees it (`seen`) and as the disk has it (`safe`).
 
-    __slots__ = ("cut_to", "dirty", "safe", "seen")
+    `dirty` are the sectors that a sync has to write, and `writes` those of every write since.
+    """
+
+    __slots__ = ("cut_to", "dirty", "safe", "seen", "writes")
 
     def __init__(self) -> None:
         self.seen = bytearray()
         self.safe = bytearray()
         self.dirty: set[int] = set()
+        self.writes: list[range] = []
         self.cut_to: int | None = None
 
     def copy(self) -> "SimulatedFile":
         other = SimulatedFile()
         other.seen, other.safe = self.seen[:], self.safe[:]
-        other.dirty, other.cut_to = set(self.dirty), self.cut_to
+        other.dirty, other.writes, other.cut_to = set(self.dirty), self.writes[:], self.cut_to
         return other
 
     def write(self, start: int, content: Bytes) -> None:
         end = start + len(content)
         if content:
             self.seen[start:end] = content
-            self.dirty.update(range(start // SECTOR, (end - 1) // SECTOR + 1))
+            sectors = range(start // SECTOR, (end - 1) // SECTOR + 1)
+            self.writes.append(sectors)
+            self.dirty.update(sectors)
 
     def cut(self, size: int) -> None:
         del self.seen[size:]
         self.cut_to = size if self.cut_to is None else min(size, self.cut_to)
         self.dirty = {sector for sector in self.dirty if sector * SECTOR < size}
+        self.writes = [sectors for sectors in self.writes if sectors.start * SECTOR < size]
 
     def sync(self) -> None:
         self._to_disk(self.dirty, len(self.seen), self.cut_to is not None)
-        self.dirty.clear()
-        self.cut_to = None
+        self._forget()
 
     def fail_to_sync(self, chance: Chance) -> None:
         """Write some of it, and forget that the rest must still be written."""
         size = max(len(self.safe), len(self.seen)) if chance.random.random() < 0.5 else 0
-        self._to_disk(self._some(chance), size or len(self.safe), False)
+        self._to_disk(self._kept(chance), size or len(self.safe), False)
         self.dirty.clear()
+        self.writes.clear()
         if chance.random.random() < 0.5:  # memory is short: the file is read from the disk again
             content = self.safe[: len(self.seen)]
             self.seen[:] = content.ljust(len(self.seen), b"\0")
@@ -82,26 +89,36 @@ class SimulatedFile:
             low = min(len(self.safe), len(self.seen) if self.cut_to is None else self.cut_to)
             high = max(len(self.safe), len(self.seen))
             size = chance.random.choice((low, high, chance.random.randint(low, high)))
-            kept = self._some(chance)
-            if len(kept) < len(self.dirty):
-                last = max(kept, default=-1)
-                reordered = any(sector < last for sector in self.dirty - kept)
-                chance.count(
-                    "writes reordered" if reordered else "write torn" if kept else "write lost"
-                )
-            elif size < len(self.seen):
+            kept = self._kept(chance)
+            if kept >= self.dirty and size < len(self.seen):
                 chance.count("length lost")
             cut = self.cut_to is not None and chance.random.random() < 0.5
             self._to_disk(kept, size, cut)
-            self.dirty.clear()
-            self.cut_to = None
+            self._forget()
         self.seen[:] = self.safe
 
-    def _some(self, chance: Chance) -> set[int]:
-        dirty = sorted(self.dirty)
-        if not dirty:
+    def _forget(self) -> None:
+        self.dirty.clear()
+        self.writes.clear()
+        self.cut_to = None
+
+    def _kept(self, chance: Chance) -> set[int]:
+        """The sectors that reach the disk without a sync; counts every write that does not."""
+        if not self.dirty:
             return set()
-        return {s for s, kept in zip(dirty, chance.subset(len(dirty)), strict=True) if kept}
+        dirty = sorted(self.dirty)
+        lots = zip(dirty, chance.subset(len(dirty)), strict=True)
+        kept = {sector for sector, is_kept in lots if is_kept}
+        missing = False
+        for sectors in self.writes:
+            number = sum(sector in kept for sector in sectors)
+            if number == len(sectors):
+                if missing:
+                    chance.count("write before an earlier one")
+                continue
+            missing = True
+            chance.count("write torn" if number else "write lost")
+        return kept
 
     def _to_disk(self, sectors: set[int], size: int, cut: bool) -> None:
         safe = self.safe
