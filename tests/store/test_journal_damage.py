@@ -157,3 +157,22 @@ def test_what_a_killed_process_left_behind_is_deleted(folder: Path) -> None:
     assert {"journal-000002.log", "snapshot-000002.unfinished"}.isdisjoint(
         path.name for path in folder.iterdir()
     )
+
+
+def test_a_long_record_is_searched_for_what_comes_after_it(folder: Path) -> None:
+    long = bytes(range(256)) * 12_000
+    with RealDisk(folder) as disk:
+        journal = Journal(disk)
+        journal.append(long)
+        journal.append(b"written with it")
+        journal.commit()
+        together = disk.size(JOURNAL)
+        journal.append(b"written after it")
+        journal.commit()
+    content = bytearray((folder / JOURNAL).read_bytes())
+    content[1000 * SECTOR : 1001 * SECTOR] = bytes(SECTOR)
+    (folder / JOURNAL).write_bytes(content)
+    with pytest.raises(StateError, match="record 3 at byte 2560 is not whole, and record 5 says"):
+        opened(folder)
+    (folder / JOURNAL).write_bytes(content[:together])
+    assert opened(folder) == [FIRST, SECOND]

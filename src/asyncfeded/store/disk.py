@@ -142,6 +142,8 @@ class RealDisk:
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
         (self.folder / old).rename(self.folder / new)
+        if new in self._open:
+            os.close(self._open.pop(new))
         if old in self._open:
             self._open[new] = self._open.pop(old)
 
