@@ -20,7 +20,7 @@ class Chance:
         self.rates = rates
         self.faults: Counter[str] = Counter()
         self.enabled = True
-        self._trace = trace
+        self.is_traced = trace
 
     def strikes(self, fault: str) -> bool:
         """Whether this fault happens now; it is counted if it does."""
@@ -53,5 +53,5 @@ class Chance:
 
     def tell(self, *what: object) -> None:
         """Print a step of the history if it is traced."""
-        if self._trace:
+        if self.is_traced:
             print(*what)

@@ -203,7 +203,7 @@ class JournalHistory:
         if number not in self._states:
             raise self._violation(f"a snapshot of record {number} was never made")
         state = _STATE.pack(number, self._states[number])
-        return state + bytes(number * 97 % 1500)
+        return state + bytes([number % 3]) * (number * 97 % 1500)
 
     def _content(self) -> bytes:
         """Content of every awkward kind and size."""

@@ -133,7 +133,8 @@ class SimulatedDisk:
         """Reading changes nothing: to crash there is to crash before the next change."""
         if self._down:
             raise Crash
-        self.chance.tell("  disk:", *call)
+        if self.chance.is_traced:
+            self.chance.tell("  disk:", *call)
 
     def _before(self, *call: object) -> None:
         """Crash before the call has any effect, or let it begin."""

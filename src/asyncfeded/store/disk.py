@@ -7,7 +7,7 @@ file was created, renamed or deleted by `sync_folder`.
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -160,17 +160,20 @@ class RealDisk:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it, and wait until they are safe."""
-    if folder.is_dir():
-        return
+    """Make a folder and those above it, and wait until they are safe.
+
+    The folder may be there because a process was killed that had just made it.
+    """
     parent = folder.absolute().parent
-    _make(parent)
+    if not parent.is_dir():
+        _make(parent)
     folder.mkdir(exist_ok=True)
-    descriptor = os.open(parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with suppress(PermissionError):  # then nobody of ours has made the folder there
+        descriptor = os.open(parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _write(file: int, pieces: Sequence[Bytes], start: int) -> None:

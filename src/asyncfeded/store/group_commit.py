@@ -26,7 +26,7 @@ class GroupCommit:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._changed = Condition()
-        self._waiting: deque[list[memoryview]] = deque()
+        self._waiting: deque[tuple[int, list[memoryview]]] = deque()
         self._bytes_waiting = 0
         self._ended = False
         self._failure: BaseException | None = None
@@ -43,7 +43,7 @@ class GroupCommit:
 
     @property
     def size(self) -> int:
-        """The length of the journal's file, with what is still to be written."""
+        """The length of the journal's file once all is written, or a little more."""
         with self._changed:
             return self._journal.size + self._bytes_waiting
 
@@ -53,14 +53,17 @@ class GroupCommit:
         with self._changed:
             self._changed.wait_for(self._has_room)
             self._check()
-            self._waiting.append(pieces)
+            number = self.number + 1
+            # The thread checks the number: whoever is interrupted here cannot shift the others.
+            self._waiting.append((number, pieces))
             self._bytes_waiting += _size(pieces)
-            self.number += 1
+            self.number = number
             self._changed.notify_all()
-            return self.number
+            return number
 
     def wait_for(self, number: int) -> None:
         """Wait until the record of this number, and all before it, are safe."""
+        assert number <= self.number, "only a record that was appended is waited for"
         with self._changed:
             self._changed.wait_for(lambda: self.committed >= number or self._failure is not None)
             self._check()
@@ -111,11 +114,11 @@ class GroupCommit:
             records, self._waiting = self._waiting, deque()
         if not records:
             return False
-        for pieces in records:
-            self._journal.append(*pieces)
+        for number, pieces in records:
+            assert self._journal.append(*pieces) == number, "every record is taken once"
         self._journal.commit()
         with self._changed:
-            self._bytes_waiting -= sum(map(_size, records))
+            self._bytes_waiting -= sum(_size(pieces) for _, pieces in records)
             self.committed = self._journal.committed
             self._changed.notify_all()
         return True

@@ -87,6 +87,7 @@ class Journal:
 
     def wait_for(self, number: int) -> None:
         """Wait until the record of this number, and all before it, are safe."""
+        assert number <= self.number, "only a record that was appended is waited for"
         with self._writing():
             pass
         if self.committed < number:
