@@ -1,23 +1,20 @@
 """A journal that is broken on purpose is found broken, and the message replays it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 
 import pytest
 
-from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.store import frame, recovery, scan
 from asyncfeded.store.disk import Buffer, Bytes
 from asyncfeded.store.frame import HEADER, FileHead, Header
 from asyncfeded.store.journal import Journal
 from asyncfeded.store.recovery import journal_name, snapshot_name
 from faults import histories
-from faults.chance import InvariantError
+from faults.finding import MOST_HISTORIES, found_by
 from faults.histories import HistoryError
 from faults.journal_history import JournalHistory
 from faults.simulated_disk import SimulatedDisk
-
-MOST_HISTORIES = 400
 
 
 class NoSyncOfJournals(SimulatedDisk):
@@ -133,16 +130,6 @@ def never(*_: object) -> bool:
 def always(*_: object) -> bool:
     """Takes every record that does not fit for one that a crash tore."""
     return True
-
-
-def found_by(make: Callable[[int], JournalHistory]) -> Exception:
-    """The first error of the histories with a mutation."""
-    for seed in range(MOST_HISTORIES):
-        try:
-            make(seed).run()
-        except (InvariantError, AsyncFedEDError, OSError) as error:
-            return error
-    raise AssertionError(f"not found in {MOST_HISTORIES} histories")
 
 
 @pytest.mark.parametrize("disk", [NoSyncOfJournals, NoSyncOfSnapshots, NoSyncOfTheFolder])

@@ -23,6 +23,8 @@ from asyncfeded.store.frame import (
 from asyncfeded.store.sectors import SECTOR, has_empty_sector
 
 _READ_AT_ONCE = 2**20
+_READ_FIRST = 2**12
+"""A small record is read at once, with its header."""
 _EMPTY = bytes(SECTOR)
 
 
@@ -98,7 +100,8 @@ def _record(
     disk: Disk, name: str, head: FileHead, number: int, start: int, size: int
 ) -> Record | None:
     """The record that begins here; None if it is torn."""
-    sector = disk.read(name, start, SECTOR)
+    block = disk.read(name, start, _READ_FIRST)
+    sector = block[:SECTOR]
     if len(sector) < SECTOR or sector == _EMPTY:
         return None
     header = header_in(sector, head.key)
@@ -107,8 +110,9 @@ def _record(
     end = start + header.extent
     if end > size:
         return None
-    record = sector if header.extent == SECTOR else disk.read(name, start, header.extent)
-    # The header is read a second time with the record, which may be written again as it was read.
+    extent = header.extent
+    record = block[:extent] if extent <= len(block) else disk.read(name, start, extent)
+    # A header that was read twice is checked twice: the record may be written again as it was read.
     content = content_of(header, record) if record[:HEADER] == sector[:HEADER] else None
     if content is not None:
         return Record(number, header.safe, start, record, content)
