@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from asyncfeded.callbacks.checkpoint import Checkpoint
+from asyncfeded.callbacks.checkpoint import Checkpoint, SavedRun
 from asyncfeded.client_data import WHOLE
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.history import VersionHistory
@@ -91,7 +91,8 @@ class Federation:
             )
         return Checkpoint(self.resume) if given is None else given
 
-    def _carry_out(self, checkpoint: Checkpoint | None, saved: Saved | None) -> Result:
+    def _carry_out(self, checkpoint: Checkpoint | None, to_resume: SavedRun | None) -> Result:
+        saved = None if to_resume is None else to_resume.state
         device = self.training.device
         find_device(device)  # before anything begins
         make_evaluator = partial(
@@ -116,6 +117,7 @@ class Federation:
             seconds=self.seconds,
             seed=self.seed,
             resumed=None if saved is None else saved["world"],
+            begins=0.0 if to_resume is None else to_resume.seconds,
         )
         result = self._begin_result()
         control = Run(
@@ -144,8 +146,12 @@ class Federation:
                 for callback in callbacks:
                     if isinstance(callback, AbstractContextManager):
                         stack.enter_context(callback)
+                transport = opened.transport
                 if checkpoint is not None:
                     opened.state()  # what cannot be saved is refused at once, not after a minute
+                    if self.world.clock == "real":
+                        kept = checkpoint.keeping_signals(transport, server)
+                        transport = stack.enter_context(kept)
                 control.parts |= {
                     "run": lambda: identity,
                     "world": opened.state,
@@ -154,7 +160,7 @@ class Federation:
                 }
                 for event in run(
                     server,
-                    opened.transport,
+                    transport,
                     self.seconds,
                     opened.evaluate,
                     self.evaluate_every,

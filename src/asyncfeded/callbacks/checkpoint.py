@@ -3,24 +3,39 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import floor
+from math import floor, inf
 from pathlib import Path
+from typing import NamedTuple
 
 from asyncfeded.core.errors import FileError, StateError, require
+from asyncfeded.core.server import Server
 from asyncfeded.runtime.control import Run
-from asyncfeded.runtime.events import Event, Finished, Started
+from asyncfeded.runtime.events import Event, Finished, Resumed, Started
 from asyncfeded.runtime.saved import Saved
+from asyncfeded.runtime.transport import Transport
 from asyncfeded.store.codec import decode, encode
 from asyncfeded.store.disk import RealDisk
+from asyncfeded.store.durable import Durable
+from asyncfeded.store.group_commit import GroupCommit
 from asyncfeded.store.journal import Journal
+from asyncfeded.store.signals import decoded
 from asyncfeded.store.states import tree_of
 
 WALL_SECONDS = 60.0
 """How often a run is saved if nothing else is said, in seconds of real time."""
 LARGEST_SHARE = 0.02
 """At most this share of real time goes into saving, unless `every` asks for more."""
+LARGEST_JOURNAL = 64 * 2**20
+"""A journal that is longer than this and than four snapshots is begun anew with a snapshot."""
 LOG_FILE = "events.jsonl"
 """The log of a run that keeps no other: a run goes on only with its whole log."""
+
+
+class SavedRun(NamedTuple):
+    """A run to go on with: its state, and the time in the run at which its process ended."""
+
+    state: Saved
+    seconds: float
 
 
 class Checkpoint:
@@ -29,10 +44,13 @@ class Checkpoint:
         federate(model, datasets, callbacks=[Checkpoint("saved", every=60)])
         federate(model, datasets, resume="saved")  # in another process, after a crash
 
-    The second call goes on from the last save, with the same bits as without the crash. Model,
-    data and settings must be the same; the number of workers may change. Without `every`, a run is
+    The second call goes on from the last save, with the same bits as without the crash. Model, data
+    and settings must be the same; the number of workers may change. Without `every`, a run is
     saved about once in a minute of real time. The folder is empty again once the run has reached
     its end.
+
+    In real time nothing that was acknowledged is lost: every signal of a client is written to a
+    journal in the folder, and is safe on the disk, before the client hears what became of it.
 
     Callbacks with `state()` and `restore(state)` are saved and restored too, as all of ours are.
     """
@@ -42,40 +60,48 @@ class Checkpoint:
         self.folder = Path(folder)
         self._every = every
         self._journal: Journal | None = None
-        self._next = 0.0
+        self._records: GroupCommit | None = None
+        self._durable: Durable | None = None
+        self._next = inf
+        self._snapshot_bytes = 0
         self._finished = False
-
-    @contextmanager
-    def opened(self, resume: bool) -> Iterator[Saved | None]:
-        """Keep the folder for this process; gives the saved run to go on with, if asked to."""
-        if resume and not self.folder.is_dir():
-            raise self._nothing_saved()
-        with RealDisk(self.folder) as disk:
-            self._journal = Journal(disk)
-            if self._journal.is_new and resume:
-                raise self._nothing_saved()
-            if not self._journal.is_new and not resume:
-                raise FileError(
-                    f"checkpoint {str(self.folder)!r} holds a saved run: go on with it by "
-                    "resume=…, remove it, or choose another folder"
-                )
-            self._next, self._finished = 0.0, False
-            yield _run_in(self._journal.read_snapshot()) if resume else None
-            if self._finished:
-                for name in sorted(disk.names(), reverse=True):  # the snapshot first
-                    if name.startswith(("snapshot-", "journal-")) or name == LOG_FILE:
-                        disk.delete(name)
-
-    def _nothing_saved(self) -> StateError:
-        return StateError(
-            f"resume {str(self.folder)!r} must be a folder that holds a saved run; it holds none: "
-            "begin the run anew"
-        )
 
     @property
     def log_path(self) -> Path:
         """Where the log is kept if nobody else keeps it."""
         return self.folder / LOG_FILE
+
+    @contextmanager
+    def opened(self, resume: bool) -> Iterator[SavedRun | None]:
+        """Keep the folder for this process; gives the saved run to go on with, if asked to."""
+        if resume and not self.folder.is_dir():
+            raise self._nothing_saved()
+        with RealDisk(self.folder) as disk:
+            journal = self._journal = Journal(disk)
+            if journal.is_new and resume:
+                raise self._nothing_saved()
+            if not journal.is_new and not resume:
+                raise FileError(
+                    f"checkpoint {str(self.folder)!r} holds a saved run: go on with it by "
+                    "resume=…, remove it, or choose another folder"
+                )
+            self._next, self._finished, self._durable = inf, False, None
+            self._records = None
+            yield _saved_run(journal) if resume else None
+            if self._finished:
+                for name in sorted(disk.names(), reverse=True):  # the snapshot first
+                    if name.startswith(("snapshot-", "journal-")) or name == LOG_FILE:
+                        disk.delete(name)
+
+    @contextmanager
+    def keeping_signals(self, transport: Transport, server: Server) -> Iterator[Transport]:
+        """A transport whose signals are safe before they are answered; it replays those kept."""
+        assert self._journal is not None
+        journal = self._journal
+        replayed = () if journal.is_new else (decoded(bytes(c)) for _, c in journal.records())
+        with GroupCommit(journal) as self._records:
+            self._durable = Durable(transport, self._records, server, replayed)
+            yield self._durable
 
     def __call__(self, event: Event, run: Run) -> None:
         """Save the run before the next signal, if it is time to."""
@@ -83,20 +109,32 @@ class Checkpoint:
             raise FileError("Checkpoint must be given to federate, which opens its folder")
         if isinstance(event, Finished):
             self._finished = True
-        elif isinstance(event, Started) or self._next == 0.0:
+        elif isinstance(event, Started | Resumed):
             self._set_next(event.seconds, 0.0)
-        elif self._now(event.seconds) >= self._next:
-            self._next = float("inf")
+            if isinstance(event, Started) and self._durable is not None:
+                run.when_at_rest(lambda: self._save(run, 0.0))
+        elif self._is_due(event.seconds):
+            self._next = inf
             run.when_at_rest(lambda: self._save(run, event.seconds))
 
-    def _save(self, run: Run, seconds: float) -> None:
-        assert self._journal is not None
-        began = time.monotonic()
-        self._journal.snapshot(encode(tree_of(run.state())))
-        self._set_next(seconds, time.monotonic() - began)
+    def _is_due(self, seconds: float) -> bool:
+        if self._next == inf:
+            return False
+        if self._durable is not None and self._records is not None:
+            if self._durable.replaying:
+                return False
+            if self._records.size > max(LARGEST_JOURNAL, 4 * self._snapshot_bytes):
+                return True
+        return (time.monotonic() if self._every is None else seconds) >= self._next
 
-    def _now(self, seconds: float) -> float:
-        return time.monotonic() if self._every is None else seconds
+    def _save(self, run: Run, seconds: float) -> None:
+        began = time.monotonic()
+        content = encode(tree_of(run.state()))
+        journal = self._journal if self._records is None else self._records
+        assert journal is not None
+        journal.snapshot(content)
+        self._snapshot_bytes = len(content)
+        self._set_next(seconds, time.monotonic() - began)
 
     def _set_next(self, seconds: float, taken: float) -> None:
         if self._every is None:
@@ -104,9 +142,19 @@ class Checkpoint:
         else:
             self._next = self._every * (floor(seconds / self._every) + 1)
 
+    def _nothing_saved(self) -> StateError:
+        return StateError(
+            f"resume {str(self.folder)!r} must be a folder that holds a saved run; it holds none: "
+            "begin the run anew"
+        )
 
-def _run_in(content: memoryview) -> Saved:
-    saved = decode(bytes(content))
-    if not isinstance(saved, dict):
+
+def _saved_run(journal: Journal) -> SavedRun:
+    """Read the last snapshot, and when the last signal after it came."""
+    state = decode(bytes(journal.read_snapshot()))
+    if not isinstance(state, dict) or not isinstance(state.get("seconds"), float):
         raise StateError("the saved state is damaged: it is not the state of a run")
-    return saved
+    last = None
+    for _, last in journal.records():  # noqa: B007 - only the last one counts
+        pass
+    return SavedRun(state, state["seconds"] if last is None else decoded(bytes(last)).seconds)

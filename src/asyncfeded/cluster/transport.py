@@ -69,7 +69,7 @@ class RayTransport:
     leaves, which releases its lease; Ray starts its process again, and it joins anew. After
     `MOST_FAILURES` in a row it is given up. With a `presence`, clients take part only while they
     are there: who goes away loses its round, its process ends and another is made ready, and the
-    client joins again when it is back.
+    client joins again when it is back. The clock begins at `begins`, above 0 in a run that goes on.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class RayTransport:
         deadlines: Deadlines | None = None,
         quiet_seconds: float = QUIET_SECONDS,
         presence: Presence | None = None,
+        begins: float = 0.0,
     ) -> None:
         require(isfinite(seconds) and seconds > 0, "seconds", "a finite number above 0", seconds)
         members = [Membership(name) for name in clients] if memberships is None else memberships
@@ -93,7 +94,9 @@ class RayTransport:
         self._quiet_seconds = quiet_seconds
         self._published = Published()
         self._stays = Stays(members, presence)
-        self._joins = sorted(self._stays, key=_joins)
+        self._begins = begins
+        stays = (self._stays.after(name, begins) for name in self._stays.clients)
+        self._joins = sorted((stay for stay in stays if stay is not None), key=_joins)
         self._here: dict[str, Stay] = {}  # of those whose stay has begun
         self._actors: dict[str, Actor] = {}
         self._calls: dict[Any, _Call] = {}  # in the order of sending: who waits longest is first
@@ -102,10 +105,10 @@ class RayTransport:
         self._failures: defaultdict[str, int] = defaultdict(int)
         self._given_up = ""
         self._began: float | None = None
-        self._heard = 0.0
+        self._heard = begins
         self._cpus = cpus_each(len(self._stays))
         try:
-            begin = [stay.client_id for stay in self._joins if stay.joins == 0]
+            begin = [stay.client_id for stay in self._joins if stay.joins <= begins]
             named = {f"client {name!r}": self._make_actor(name) for name in begin}
             wait_until_prepared(named, "clients")
         except ClusterError:
@@ -144,6 +147,13 @@ class RayTransport:
                 time.sleep(timeout)
         return None
 
+    def has_more(self) -> bool:
+        """Whether a client has said something already, or is late."""
+        self._note_what_is_due(self._now())
+        if not self._signals and self._calls:
+            self._take_in_what_is_ready(len(self._calls), 0.0)
+        return bool(self._signals)
+
     def close(self) -> None:
         """End the clients' processes, whatever they are doing."""
         self._calls.clear()
@@ -152,7 +162,7 @@ class RayTransport:
 
     def _now(self) -> float:
         if self._began is None:
-            self._began = time.monotonic()
+            self._began = time.monotonic() - self._begins
         return time.monotonic() - self._began
 
     def _make_actor(self, name: str) -> Actor:

@@ -94,6 +94,7 @@ class Ray:
                     delays=self._delays(setup),
                     deadlines=Deadlines(self.patience),
                     presence=presence,
+                    begins=setup.begins,
                 )
                 with closing(transport):
                     yield OpenWorld(transport, measuring.evaluate)

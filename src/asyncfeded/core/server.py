@@ -234,6 +234,11 @@ class Server:
         """The rule's state, which holds plain data only."""
         return self._state.now
 
+    def round_of(self, client_id: str) -> int | None:
+        """The round of the task that a client holds; None if it holds none."""
+        client = self._clients.find(client_id)
+        return None if client is None or client.task is None else client.task.round
+
     def takes_part(self, client_id: str) -> bool:
         """Whether a client has joined, and neither left nor rests."""
         return client_id in self._clients

@@ -67,6 +67,11 @@ class Stays:
     def __len__(self) -> int:
         return len(self._memberships)
 
+    @property
+    def clients(self) -> Sequence[str]:
+        """Everybody who has a membership, in the order of these."""
+        return list(self._memberships)
+
     def __iter__(self) -> Iterator[Stay]:
         """The first stay of every client that has one, in the order of the memberships."""
         return (stay for name in self._memberships if (stay := self.after(name, 0.0)) is not None)

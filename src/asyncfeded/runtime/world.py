@@ -40,7 +40,8 @@ class Setup:
     """What a world is given: who trains what, for how long.
 
     `sizes` has every client's number of examples. Where K counts mini-batches, `steps_per_epoch`
-    says how many an epoch has. `resumed` is the state of a run that goes on.
+    says how many an epoch has. `resumed` is the state of a run that goes on, and `begins` the time
+    at which it does.
     """
 
     recipe: Recipe
@@ -51,6 +52,7 @@ class Setup:
     seconds: float
     seed: int
     resumed: Saved | None = None
+    begins: float = 0.0
 
 
 class OpenWorld(NamedTuple):

@@ -1,0 +1,152 @@
+"""A transport whose signals are safe on the disk before their clients hear what became of them.
+
+    signal ──▶ journal ──▶ server ──▶ task …held… ──▶ client
+                  └──────── sync ───────┘
+
+The journal holds what happened, and the server is a function of it: the same signals give the same
+bits. So a signal is written down before the server hears it, and the tasks that answer it are held
+until it is safe. While there are further signals, these are taken in meanwhile, and one sync
+serves all of them.
+
+After a crash, the signals that the journal has are handled again; nothing is sent. Every client
+that took part then begins anew: when it joins, its round of before is lost, and it goes on with the
+same K.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+from asyncfeded.core.messages import TrainTask
+from asyncfeded.core.server import Server
+from asyncfeded.runtime.transport import (
+    Arriving,
+    Joining,
+    Leaving,
+    Losing,
+    Quiet,
+    Signal,
+    Transport,
+)
+from asyncfeded.store.signals import encoded, plain_update
+
+RESTARTED = "server_restarted"
+"""Why a round was lost: the server's process ended in the middle of it."""
+MOST_HELD = 256
+"""Tasks that wait for the disk at once; then the next signal waits, too."""
+
+
+class Records(Protocol):
+    """Where signals are written: a `Journal`, or a `GroupCommit` with a thread that writes."""
+
+    @property
+    def committed(self) -> int:
+        """The number of the last record that is safe."""
+
+    def append(self, content: bytes) -> int:
+        """Write a record and give its number."""
+
+    def wait_for(self, number: int) -> None:
+        """Wait until this record and all before it are safe."""
+
+
+@runtime_checkable
+class HasMore(Protocol):
+    """A transport that can say without waiting whether there is another signal."""
+
+    def has_more(self) -> bool:
+        """Whether `next_signal` would return at once."""
+
+
+class Durable:
+    """Carries tasks and signals over `inner`, and keeps the signals in `records`.
+
+    `replayed` are the signals that an earlier process has kept and that `server` has not heard.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        records: Records,
+        server: Server,
+        replayed: Iterable[Signal] = (),
+    ) -> None:
+        self._inner = inner
+        self._records = records
+        self._server = server
+        self._replayed = iter(replayed)
+        self._replaying = True
+        self._absent: set[str] = set()
+        """Who took part before the restart and has not come back."""
+        self._held: deque[tuple[int, TrainTask]] = deque()
+        self._number = 0
+
+    @property
+    def replaying(self) -> bool:
+        """Whether signals of an earlier process are still to be handled again."""
+        return self._replaying
+
+    def send(self, task: TrainTask) -> None:
+        """Send a task once the signal that it answers is safe."""
+        if not self._replaying and task.client_id not in self._absent:
+            self._held.append((self._number, task))
+
+    def next_signal(self) -> Signal | None:
+        """Handle again what the journal has; then wait for the next signal and write it down."""
+        if self._replaying:
+            signal = next(self._replayed, None)
+            if signal is not None:
+                return signal
+            self._replaying = False
+            self._absent = set(self._server.clients)
+        while True:
+            self._send_what_is_safe()
+            signal = self._inner.next_signal()
+            if isinstance(signal, Joining) and signal.client_id in self._absent:
+                signal = self._welcome_back(signal)
+                if signal is None:
+                    continue
+            break
+        match signal:
+            case None:
+                self._send_what_is_safe(all_of_it=True)
+                return None
+            case Quiet():
+                return signal
+            case Arriving(seconds, update, held_seconds):
+                plain = plain_update(update, self._server.parameters.size)
+                signal = Arriving(seconds, plain, held_seconds)
+            case Leaving():
+                self._absent.discard(signal.client_id)
+            case _:
+                pass
+        self._number = self._records.append(encoded(signal))
+        return signal
+
+    def close(self) -> None:
+        """End the inner transport."""
+        self._inner.close()
+
+    def _welcome_back(self, joining: Joining) -> Losing | None:
+        """What it means to the server that a client is back of which it knows already.
+
+        Its round is lost; if it waits for the end of a round, it is as it should be.
+        """
+        name = joining.client_id
+        self._absent.remove(name)
+        number = self._server.round_of(name)
+        return None if number is None else Losing(joining.seconds, name, number, RESTARTED)
+
+    def _send_what_is_safe(self, all_of_it: bool = False) -> None:
+        """Send the tasks whose signals are safe; wait for it if nothing else is to be done."""
+        while self._held:
+            number, task = self._held[0]
+            if number > self._records.committed:
+                if self._has_more() and len(self._held) < MOST_HELD and not all_of_it:
+                    return
+                self._records.wait_for(number)
+            self._held.popleft()
+            self._inner.send(task)
+
+    def _has_more(self) -> bool:
+        return isinstance(self._inner, HasMore) and self._inner.has_more()

@@ -1,0 +1,100 @@
+"""Signals of clients as bytes, and back: what a journal is made of.
+
+A client may send anything. Before an update is written down, whatever the server would refuse
+takes a plain form that is refused for the same reason; server and journal see the same update.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from asyncfeded.core.errors import StateError
+from asyncfeded.core.messages import NO_FIGURES, ClientUpdate
+from asyncfeded.core.validation import LARGEST_COUNT, are_counts, content_fault, fits_a_float
+from asyncfeded.core.vectors import FLOAT32
+from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
+from asyncfeded.store.codec import decode, encode
+
+NO_NUMBER: Any = "?"
+"""Stands for what a client has sent in the place of a number."""
+NO_DELTA = np.empty(0, np.float64)
+"""Stands for what is no vector of float32."""
+WRONG_LENGTH = np.empty(0, np.float32)
+
+
+def plain_update(update: ClientUpdate, size: int) -> ClientUpdate:
+    """The same update for a model of `size` elements, with nothing in it but plain data."""
+    return ClientUpdate(
+        client_id=update.client_id if isinstance(update.client_id, str) else "",
+        version=_count(update.version),
+        delta=_delta(update.delta, size),
+        num_examples=_count(update.num_examples),
+        epochs=_count(update.epochs),
+        round=None if update.round is None else _count(update.round),
+        steps=None if update.steps is None else _count(update.steps),
+        figures=_figures(update),
+    )
+
+
+def encoded(signal: Signal) -> bytes:
+    """A signal as bytes; an update must be plain."""
+    match signal:
+        case Arriving(seconds, update, held_seconds):
+            fields = {name: getattr(update, name) for name in _FIELDS}
+            plain = {**fields, "figures": dict(update.figures)}
+            held = None if held_seconds is None else float(held_seconds)
+            return encode(["arriving", float(seconds), plain, held])
+        case Joining(seconds, client_id):
+            return encode(["joining", float(seconds), client_id])
+        case Losing(seconds, client_id, number, reason):
+            return encode(["losing", float(seconds), client_id, number, reason])
+        case Leaving(seconds, client_id, reason, lost_round):
+            return encode(["leaving", float(seconds), client_id, reason, lost_round])
+        case Quiet():
+            pass
+    raise AssertionError(signal)
+
+
+def decoded(content: bytes) -> Signal:
+    """The signal that was encoded as these bytes."""
+    match decode(content):
+        case ["arriving", float(seconds), dict(fields), None | float() as held]:
+            if fields.keys() == {*_FIELDS, "figures"}:
+                return Arriving(seconds, ClientUpdate(**fields), held)
+        case ["joining", float(seconds), str(client_id)]:
+            return Joining(seconds, client_id)
+        case ["losing", float(seconds), str(client_id), int(number), str(reason)]:
+            return Losing(seconds, client_id, number, reason)
+        case ["leaving", float(seconds), str(client_id), None | str() as reason, None | int() as n]:
+            return Leaving(seconds, client_id, reason, n)
+        case _:
+            pass
+    raise StateError("the journal is damaged: a record is no signal of a client")
+
+
+_FIELDS = ("client_id", "version", "delta", "num_examples", "epochs", "round", "steps")
+
+
+def _count(value: Any) -> Any:
+    """A whole number, cut to what the log can show; anything else is no number."""
+    if not are_counts(value):
+        return NO_NUMBER
+    return max(-LARGEST_COUNT - 1, min(LARGEST_COUNT + 1, int(value)))
+
+
+def _delta(delta: Any, size: int) -> Any:
+    if type(delta) is not np.ndarray or delta.dtype != FLOAT32 or delta.ndim != 1:
+        return NO_DELTA
+    return delta if delta.size == size else WRONG_LENGTH
+
+
+def _figures(update: ClientUpdate) -> Mapping[str, Any]:
+    """The client's figures as floats; of those that the server refuses, one that it refuses."""
+    figures = update.figures
+    if isinstance(figures, Mapping) and not figures:
+        return NO_FIGURES
+    one = ClientUpdate("", 1, np.zeros(1, np.float32), 1, 1, figures=figures)
+    if content_fault(one, 1) is not None or not all(map(fits_a_float, figures.values())):
+        return {"": NO_NUMBER}
+    return {name: float(value) for name, value in figures.items()}
