@@ -197,7 +197,7 @@ def test_a_task_without_an_argument_for_clients_refuses_a_number_of_them(folder:
 
 def test_a_rule_is_checked_against_the_contract(folder: Path) -> None:
     good = asyncfeded_here("check-rule", place(folder, "rule", "momentum"))
-    assert (good.returncode, good.stdout.count("ok ")) == (0, 10)
+    assert (good.returncode, good.stdout.count("ok ")) == (0, 11)
     bad = asyncfeded_here("check-rule", place(folder, "rule", "backwards"))
     assert bad.returncode == 1
     assert "FAILED  learns from a single client" in bad.stdout
