@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from asyncfeded.cli.options import OF_THE_RULE, flag
+from asyncfeded.experiment.settings import setting_names
 from command_line import asyncfeded as asyncfeded_process
 from command_line import asyncfeded_here as asyncfeded
 from command_line import start_asyncfeded
@@ -198,6 +200,15 @@ def test_help_has_examples_and_every_hyperparameter(command: str) -> None:
     assert f"asyncfeded {command} --" in done.stdout
     for option in ("--suspension", "--gamma-bar", "--buffer-size", "--mu", "--config"):
         assert option in done.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
+def test_help_lists_every_setting_before_the_hyperparameters(command: str) -> None:
+    settings, hyperparameters = asyncfeded(command, "--help").stdout.split(OF_THE_RULE)
+    flags = re.findall(r"^  (?:-h, )?(--[\w-]+)", settings, re.MULTILINE)
+    assert {flag(name) for name in setting_names()} <= set(flags)
+    assert not {"--lam", "--alpha"} & set(flags)
+    assert not {flag(name) for name in setting_names()} & set(hyperparameters.split())
 
 
 @pytest.mark.slow

@@ -13,43 +13,20 @@ import click
 
 from asyncfeded.core.hyperparameters import Hyperparameter
 from asyncfeded.experiment.hyperparameters import all_hyperparameters, rule_names
+from asyncfeded.experiment.setting_groups import GROUPS, TheCarryingOut, WhatIsRun
 from asyncfeded.experiment.settings import RunSettings, read_config, setting_names
 from asyncfeded.rules import REGISTRY
 
 Command = Callable[..., None]
 
-GROUPS = {
-    "What is run": ("task", "rule", "seconds", "clients", "at_work", "seed", "widths", "target"),
-    "The search": ("search", "trials", "sampler", "metric"),
-    "The data": ("data_dir", "data_seed", "min_examples", "max_examples", "split", "test_clients"),
-    "The clients' devices": (
-        "suspension",
-        "hangs",
-        "hang_draws",
-        "hangs_from",
-        "devices",
-        "start_up",
-        "availability",
-        "when_away",
-        "repeat_every",
-        "join",
-        "leave",
-    ),
-    "The clients' training": (
-        "learning_rate",
-        "momentum",
-        "decay",
-        "decay_per",
-        "batch_size",
-        "unit",
-    ),
-    "The server": ("max_staleness", "history", "sketch_buckets"),
-    "How it is carried out": (
-        *("on", "workers", "workers_on", "ray_address", "patience"),
-        *("evaluate_every", "kernel", "device"),
-        *("out", "overwrite", "track", "config"),
-    ),
+THE_SEARCH = "The search"
+OF_COMMANDS = {
+    "target": WhatIsRun.heading(),
+    **dict.fromkeys(("search", "trials", "sampler", "metric"), THE_SEARCH),
+    **dict.fromkeys(("overwrite", "track", "config", "help"), TheCarryingOut.heading()),
 }
+"""Under which heading the help lists an option that is no setting."""
+OF_THE_RULE = "Hyperparameters of the rule (default: the paper's for the task)"
 
 FILES = ("hangs_from", "availability")
 
@@ -57,6 +34,10 @@ TASK_DEFAULTS = (
     *("learning_rate", "momentum", "decay", "decay_per", "batch_size"),
     *("widths", "min_examples", "max_examples"),
 )
+
+
+class HyperparameterOption(click.Option):
+    """An option for a hyperparameter, of any rule."""
 
 
 OWN = "asyncfeded.cli.options.own"
@@ -79,21 +60,27 @@ class GroupedCommand(click.Command):
         return [*super().get_params(ctx), *ctx.meta.get(OWN, ())]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options group by group; what is in no group is a hyperparameter."""
-        records = {
-            option.name: record
-            for option in self.get_params(ctx)
-            if (record := option.get_help_record(ctx)) is not None
-        }
-        shown = {"help"}
-        for heading, names in GROUPS.items():
-            found = [records[name] for name in names if name in records]
-            if found:
+        """Write the options group by group."""
+        first, *others = (group.heading() for group in GROUPS)
+        found: dict[str, list[tuple[str, str]]]
+        found = {heading: [] for heading in (first, THE_SEARCH, *others, OF_THE_RULE)}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None:
+                found[_heading_of(option)].append(record)
+        for heading, records in found.items():
+            if records:
                 with formatter.section(heading):
-                    formatter.write_dl(found)
-            shown.update(names)
-        with formatter.section("Hyperparameters of the rule (default: the paper's for the task)"):
-            formatter.write_dl([r for name, r in records.items() if name not in shown])
+                    formatter.write_dl(records)
+
+
+def _heading_of(option: click.Parameter) -> str:
+    """What an option is listed under; one that is no setting must be in `OF_COMMANDS`."""
+    name = option.opts[-1].removeprefix("--").replace("-", "_")
+    if isinstance(option, HyperparameterOption):
+        return OF_THE_RULE
+    groups = (group.heading() for group in GROUPS if name in group.model_fields)
+    return next(groups, None) or OF_COMMANDS[name]
 
 
 def settings_options(repeatable: tuple[str, ...]) -> Callable[[Command], Command]:
@@ -101,8 +88,8 @@ def settings_options(repeatable: tuple[str, ...]) -> Callable[[Command], Command
 
     def add(command: Command) -> Command:
         for name, owners in reversed(all_hyperparameters().items()):
-            flag, words = _hyperparameter_words(name, owners)
-            command = click.option(flag, **words)(command)
+            option, words = _hyperparameter_words(name, owners)
+            command = click.option(option, cls=HyperparameterOption, **words)(command)
         for name in reversed(setting_names()):
             command = _setting_option(name, name in (*repeatable, "join", "leave"))(command)
         return command
@@ -116,7 +103,9 @@ def given_values(options: Mapping[str, Any], config: Path | None) -> dict[str, A
     return {**({} if config is None else read_config(config)), **given}
 
 
-def _options_of_own_rules(args: list[str], known: Collection[str | None]) -> list[click.Option]:
+def _options_of_own_rules(
+    args: list[str], known: Collection[str | None]
+) -> list[HyperparameterOption]:
     """Options for the hyperparameters of rules of the user's, on the command line or in a file."""
     rules = _values_of("rule", args)
     for path in _values_of("config", args)[-1:]:
@@ -126,16 +115,16 @@ def _options_of_own_rules(args: list[str], known: Collection[str | None]) -> lis
     options = []
     for name, owners in all_hyperparameters(own).items():
         if name not in known:
-            flag, words = _hyperparameter_words(name, owners)
-            options.append(click.Option([flag], **words))
+            option, words = _hyperparameter_words(name, owners)
+            options.append(HyperparameterOption([option], **words))
     return options
 
 
 def _values_of(name: str, args: list[str]) -> list[Any]:
     """The values of an option, read without the others."""
-    flag = f"--{name}"
-    apart = [value for at, value in pairwise(args) if at == flag]
-    return apart + [arg.removeprefix(f"{flag}=") for arg in args if arg.startswith(f"{flag}=")]
+    given = flag(name)
+    apart = [value for at, value in pairwise(args) if at == given]
+    return apart + [arg.removeprefix(f"{given}=") for arg in args if arg.startswith(f"{given}=")]
 
 
 def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
@@ -151,7 +140,7 @@ def _setting_option(name: str, multiple: bool) -> Callable[[Command], Command]:
     elif name in TASK_DEFAULTS:
         text += " [default: the task's]"
     metavar = "FILE" if name in FILES else _metavar(field.annotation)
-    return click.option(_flag(name), metavar=metavar, multiple=multiple, help=text)
+    return click.option(flag(name), metavar=metavar, multiple=multiple, help=text)
 
 
 def _hyperparameter_words(
@@ -162,10 +151,11 @@ def _hyperparameter_words(
     everybody = set(REGISTRY) <= {rule for rule, _ in owners}
     rules = "every rule" if everybody else ", ".join(rule for rule, _ in owners)
     text = f"{hyperparameter.help} ({rules})"
-    return _flag(name), {"metavar": _metavar(hyperparameter.type), "help": text}
+    return flag(name), {"metavar": _metavar(hyperparameter.type), "help": text}
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """What is typed for a setting or a hyperparameter."""
     return "--" + name.replace("_", "-")
 
 

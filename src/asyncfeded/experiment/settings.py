@@ -1,4 +1,4 @@
-"""The settings of a run: typed, with their ranges, read once at the edge.
+"""The settings of a run, read once at the edge.
 
 Settings and the rule's hyperparameters share one flat set of names, on the command line as in a
 file. Whatever is wrong with one is said in one line that names it, its limit and its value.
@@ -8,183 +8,44 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor, inf, isfinite, log10
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    ValidationError,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationError
 
 from asyncfeded import own_code
-from asyncfeded.availability.availability import WhenAway
-from asyncfeded.availability.day_and_night import DAY_SECONDS
-from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.errors import FileError, SettingError, require
-from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.experiment.hyperparameters import (
     all_hyperparameters,
     build_rule,
     factory_of,
-    hyperparameters,
+    known_hyperparameters,
     unknown,
 )
-from asyncfeded.learning.local_training import CPU, DecayPer
+from asyncfeded.experiment.setting_groups import (
+    TheCarryingOut,
+    TheData,
+    TheDevices,
+    TheServer,
+    TheTraining,
+    WhatIsRun,
+)
+from asyncfeded.learning.local_training import CPU
 from asyncfeded.on_demand import ClientNames
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.limits import check_at_work, check_evaluations
 from asyncfeded.runtime.membership import Membership
-from asyncfeded.simulation.devices import MOST_SUSPENSION
-from asyncfeded.simulation.suspension import Hangs
 from asyncfeded.tasks.registry import find_task
-
-Devices = Literal[
-    "auto", "heterogeneous", "paper-synthetic", "paper-femnist", "paper-shakespeare", "real"
-]
-
-On = Literal["virtual", "ray"]
-WorkersOn = Literal["here", "ray"]
 
 MOST_DIGITS = 19
 TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "availability", "ray_address")
 
 
-def _pair(value: object) -> object:
-    """Read two numbers from a text such as 16,32."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or len(parts) != 2:
-        raise PydanticCustomError("pair", "must be two numbers")
-    return tuple(parts)
-
-
-Widths = Annotated[tuple[PositiveInt, PositiveInt], BeforeValidator(_pair)]
-
-
-class RunSettings(BaseModel):
+class RunSettings(TheCarryingOut, TheServer, TheTraining, TheDevices, TheData, WhatIsRun):
     """Everything that decides what a run does and how it is carried out.
 
     None stands for the task's own value. `hyperparameters` holds what was given for the rule.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    task: str = Field(
-        "synthetic-1-1",
-        description="what is learned: synthetic-α-β, femnist, shakespeare, without any data "
-        "femnist-standin or shakespeare-standin, or FILE.py:factory of your own",
-    )
-    rule: str = Field(
-        "asyncfeded",
-        description="the aggregation rule, or FILE.py:factory of your own",
-    )
-    seconds: float = Field(300.0, gt=0, description="seconds to run, virtual or, on Ray, real")
-    clients: int = Field(10, ge=1, le=100_000_000, description="how many clients take part")
-    at_work: int | None = Field(
-        None, ge=1, description="how many are at work at once, drawn by the seed [default: all]"
-    )
-    suspension: float = Field(
-        0.1,
-        ge=0,
-        le=MOST_SUSPENSION,
-        description="P, the probability that a client's round is suspended",
-    )
-    hangs: Hangs = Field(
-        "lose",
-        description="what a hang does: lose the update of the round before it, or delay the next",
-    )
-    hang_draws: Literal["seed", "authors"] = Field(
-        "seed",
-        description="whose random numbers lose rounds: the seed's, or the authors' own for this P, "
-        "which need the paper's devices",
-    )
-    hangs_from: Path | None = Field(
-        None,
-        description="a CSV file of the rounds that are lost (client, round, hang), in place of P",
-    )
-    seed: int = Field(0, ge=0, description="the seed of everything but the data")
-    data_seed: int = Field(
-        0, ge=0, description="the seed of the data; 0: the paper's Synthetic-1-1"
-    )
-    data_dir: Path | None = Field(
-        None, description="where data sets lie [default: ASYNCFEDED_DATA_DIR or a user folder]"
-    )
-    min_examples: int | None = Field(
-        None, ge=1, description="choose among clients with at least so many"
-    )
-    max_examples: int | None = Field(None, ge=2, description="cap on a client's examples")
-    split: Literal["auto", "position", "random"] = Field(
-        "auto",
-        description="how Shakespeare is parted for testing; random: a tenth anywhere, as in the "
-        "paper; position: the end, which leaks nothing; auto: random with the paper's devices",
-    )
-    test_clients: int = Field(
-        1000, ge=1, description="of more clients than so many, so many are drawn to test with"
-    )
-    widths: Widths | None = Field(None, description="of the model's layers, such as 16,32")
-    devices: Devices = Field(
-        "auto",
-        description="the machines; auto: the paper's if it has them; real: none imposed, on Ray",
-    )
-    start_up: float = Field(
-        0.0,
-        ge=0,
-        description="seconds that a client's first round takes more; 6 to 11 in the paper",
-    )
-    availability: Path | None = Field(
-        None,
-        description="a CSV file (client, start, end) or a public JSON trace of when clients are "
-        "there [default: always]",
-    )
-    when_away: WhenAway = Field(
-        "later",
-        description="what becomes of the round of a client that goes away: it ends later, or its "
-        "update is lost",
-    )
-    repeat_every: float = Field(
-        DAY_SECONDS,
-        ge=0,
-        description="seconds after which the times of the CSV file begin again; 0: never",
-    )
-    join: tuple[str, ...] = Field((), description="who joins late, as CLIENT@SECONDS")
-    leave: tuple[str, ...] = Field((), description="who leaves for good, as CLIENT@SECONDS")
-    learning_rate: float | None = Field(None, gt=0, description="of the clients")
-    momentum: float | None = Field(None, ge=0, lt=1, description="of the clients")
-    decay: float | None = Field(None, gt=0, le=1, description="factor of the learning rate")
-    decay_per: DecayPer | None = Field(None, description="how often it decays")
-    batch_size: int | None = Field(None, ge=1, description="examples per mini-batch")
-    unit: Literal["epochs", "steps"] = Field("epochs", description="what K counts")
-    max_staleness: float | None = Field(None, gt=0, description="Γ: discard what is staler")
-    history: Keep = Field(
-        "leased",
-        description="versions kept: those in use, all as in the paper, or a sketch of those in use",
-    )
-    sketch_buckets: int = Field(
-        SKETCH_BUCKETS,
-        ge=1,
-        le=MOST_BUCKETS,
-        description="numbers in a sketch; more, more exact",
-    )
-    evaluate_every: float = Field(2.0, gt=0, description="seconds between evaluations")
-    kernel: Literal["auto", "torch", "compiled"] = Field(
-        "auto", description="what trains; auto: compiled for fully connected layers, else torch"
-    )
-    device: str = Field(
-        CPU, description="what torch trains and measures on: cpu, cuda, cuda:1 or mps"
-    )
-    workers: int = Field(1, ge=1, le=1024, description="what trains at once; changes no result")
-    workers_on: WorkersOn = Field("here", description="where workers are: here, or on Ray")
-    on: On = Field("virtual", description="the clock: virtual, or ray's processes in real time")
-    ray_address: str | None = Field(
-        None, description="a Ray cluster to join [default: one of our own on this machine]"
-    )
-    patience: float = Field(
-        PATIENCE, ge=1, description="on Ray, how many times its usual time a client may take"
-    )
-    out: Path | None = Field(None, description="folder for the results")
     hyperparameters: dict[str, Any] = Field(default_factory=dict, exclude=True)
 
     def memberships(self, names: Sequence[str]) -> list[Membership] | None:
@@ -229,7 +90,9 @@ def comparison_settings(values: Mapping[str, Any]) -> list[RunSettings]:
                 **plain,
                 "rule": rule,
                 "seed": seed,
-                "hyperparameters": {n: v for n, v in given.items() if n in hyperparameters(rule)},
+                "hyperparameters": {
+                    n: v for n, v in given.items() if n in known_hyperparameters(rule)
+                },
             }
         )
         for rule in rules
@@ -242,7 +105,7 @@ def _check_rules(rules: list[Any], given: Iterable[str]) -> None:
     for rule in rules:
         factory_of(rule)
     for name in given:
-        if not any(name in hyperparameters(rule) for rule in rules):
+        if not any(name in known_hyperparameters(rule) for rule in rules):
             raise SettingError(_foreign(name, rules))
 
 
