@@ -20,10 +20,7 @@ RESULTS = 2
 
 STEERING_BINS = 50
 DIGITS = 5
-NO_RESULT = (
-    *("workers", "out", "data_dir", "on", "workers_on", "ray_address", "patience"),
-    "allow_unused",
-)
+NO_RESULT = ("workers", "out", "data_dir", "workers_on", "ray_address", "allow_unused")
 """Settings that change how a run is carried out, and nothing that it gives."""
 FILES = {"hangs_from": "hangs_sha256", "availability": "availability_sha256"}
 """Settings that are files, and the digest of their content."""

@@ -21,7 +21,7 @@ DEFAULT_TARGET = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweptRule:
     """A table of the paper: a rule, and the values that it was tried with."""
 
     rule: str
@@ -61,12 +61,12 @@ class Sweep:
 
 
 SWEEPS = {
-    1: Sweep("fedprox", {"mu": (0.001, 0.01, 0.1, 0.5, 1.0)}),
-    2: Sweep("fedasync-constant", {"alpha": (0.01, 0.1, 0.3, 0.5, 0.9)}),
-    3: Sweep(
+    1: SweptRule("fedprox", {"mu": (0.001, 0.01, 0.1, 0.5, 1.0)}),
+    2: SweptRule("fedasync-constant", {"alpha": (0.01, 0.1, 0.3, 0.5, 0.9)}),
+    3: SweptRule(
         "fedasync-hinge", {"a": (0.5, 1.0, 5.0, 10.0, 15.0), "b": (0.5, 1.0, 5.0, 10.0, 15.0)}
     ),
-    4: Sweep(
+    4: SweptRule(
         "asyncfeded",
         {
             "lam_over_eps": (0.1, 0.5, 1.0, 3.0),

@@ -8,7 +8,7 @@ from asyncfeded_paper.page import Grid, Section
 from asyncfeded_paper.plan import Plan, study_cells_of
 from asyncfeded_paper.results import Records, mean_accuracy, mean_maximum
 from asyncfeded_paper.scope import USUAL_SUSPENSION
-from asyncfeded_paper.sweeps import Ranked, Sweep, target_accuracy
+from asyncfeded_paper.sweeps import Ranked, SweptRule, target_accuracy
 
 MOST_RANKED = 30
 
@@ -53,7 +53,7 @@ def study(records: Records, plan: Plan) -> Section | None:
 
 
 def sweep(
-    table: int, swept: Sweep, rankings: Mapping[str, Sequence[Ranked]]
+    table: int, swept: SweptRule, rankings: Mapping[str, Sequence[Ranked]]
 ) -> tuple[Section, list[dict[str, object]]]:
     """A table of the paper: its hyperparameters, ranked both ways; and the rows for a file."""
     names = list(swept.ranges)

@@ -29,8 +29,8 @@ STATES: dict[str, tuple[str, bool]] = {
 OTHER_STATES = ("screen_on", "screen_off")
 
 
-class Trace(NamedTuple):
-    """A user's trace, in seconds from the same zero for all users of a file."""
+class Recording(NamedTuple):
+    """What was recorded of a user, in seconds from the same zero for all users of a file."""
 
     begins: float
     ends: float
@@ -49,7 +49,7 @@ def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
         raise FileError(
             f"{str(path)!r} must be a mapping with at least one user; given {users!r:.40}"
         )
-    records: dict[str, Trace] = {}
+    records: dict[str, Recording] = {}
     faults: dict[str, str] = {}
     for user in users:
         try:
@@ -63,13 +63,13 @@ def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
     return {user: _repeated(record, zero) for user, record in records.items()}, faults
 
 
-def _repeated(record: Trace, zero: float) -> RecordedPeriods:
+def _repeated(record: Recording, zero: float) -> RecordedPeriods:
     """The trace again and again, before and after the time of its recording."""
     cycle = record.ends - record.begins
     return RecordedPeriods([(s - zero, e - zero) for s, e in record.periods], cycle)
 
 
-def _record(record: object) -> Trace:
+def _record(record: object) -> Recording:
     """Read the record of a user, of whatever form it is."""
     if not isinstance(record, dict):
         raise TraceError(f"must be a mapping; given {record!r:.40}")
@@ -77,14 +77,14 @@ def _record(record: object) -> Trace:
         return _checked(_of_messages(record["messages"]))
     if "ready_time" in record:
         begins, ends = number(record.get("trace_start")), number(record.get("trace_end"))
-        return _checked(Trace(begins, ends, _pairs(record["ready_time"], "ready_time")))
+        return _checked(Recording(begins, ends, _pairs(record["ready_time"], "ready_time")))
     if "active" in record and "inactive" in record:
         starts, ends = record["active"], record["inactive"]
         if not (isinstance(starts, list) and isinstance(ends, list) and len(starts) == len(ends)):
             raise TraceError("active and inactive must be lists of the same length")
         pairs = [list(pair) for pair in zip(starts, ends, strict=True)]
         finish = number(record.get("finish_time"))
-        return _checked(Trace(0.0, finish, _pairs(pairs, "active and inactive")))
+        return _checked(Recording(0.0, finish, _pairs(pairs, "active and inactive")))
     has = ", ".join(map(str, list(record)[:10])) or "nothing"
     raise TraceError(f"must have messages, ready_time, or active and inactive; it has {has}")
 
@@ -96,7 +96,7 @@ def _pairs(value: Any, name: str) -> list[tuple[float, float]]:
     return [(number(start), number(end)) for start, end in value]
 
 
-def _of_messages(messages: object) -> Trace:
+def _of_messages(messages: object) -> Recording:
     """Lines of a time and a state, which holds until another of its kind."""
     if not isinstance(messages, str):
         raise TraceError(f"messages must be a text; given {messages!r:.40}")
@@ -122,7 +122,7 @@ def _of_messages(messages: object) -> Trace:
     begins, ends = (_seconds(stamp, place) for stamp, place, _ in (events[0], events[-1]))
     if since is not None:
         periods.append((since, ends))
-    return Trace(begins, ends, periods)
+    return Recording(begins, ends, periods)
 
 
 def _event(place: int, line: str) -> tuple[str, int, str]:
@@ -146,7 +146,7 @@ def _seconds(stamp: str, place: int) -> float:
         ) from None
 
 
-def _checked(record: Trace) -> Trace:
+def _checked(record: Recording) -> Recording:
     begins, ends, periods = record
     if not (isfinite(begins) and isfinite(ends) and ends - begins >= LEAST_CYCLE_SECONDS):
         raise TraceError(

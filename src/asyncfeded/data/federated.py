@@ -66,9 +66,9 @@ class FederatedData:
 
     @property
     def sha256(self) -> str:
-        """A digest that two runs share only if they have the same examples.
+        """A digest of the examples, and of whose they are.
 
-        With more than a thousand clients, the examples of the first thousand stand for all.
+        Of more than a thousand clients, it has their number and the first thousand.
         """
         digest = sha256()
         if len(self.train) > DIGESTED_CLIENTS:

@@ -26,12 +26,12 @@ COLUMNS = {
 }
 BATCH = 1000
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the number of rows read so far, and of all rows."""
 Row = Mapping[str, Any]
 
 
-def fetch(name: str, folder: Path, progress: Progress, source: str | None = None) -> Path:
+def fetch(name: str, folder: Path, progress: OnProgress, source: str | None = None) -> Path:
     """Download a data set into a folder of its own, and return its file.
 
     `source` is another repository, or a local folder, with the same columns.
@@ -85,7 +85,7 @@ def _open(name: str, source: str, folder: Path) -> tuple[Iterable[Row], int]:
     return found.select_columns(list(COLUMNS[name])), len(found)
 
 
-def _counted(rows: Iterable[Row], count: int, progress: Progress) -> Iterator[Row]:
+def _counted(rows: Iterable[Row], count: int, progress: OnProgress) -> Iterator[Row]:
     for index, row in enumerate(rows):
         if index % BATCH == 0:
             progress(index, count)

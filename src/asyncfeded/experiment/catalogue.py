@@ -39,7 +39,7 @@ def entries(data_dir: Path | None) -> list[Entry]:
     ]
 
 
-def fetch(name: str, data_dir: Path | None, progress: hub.Progress) -> Entry:
+def fetch(name: str, data_dir: Path | None, progress: hub.OnProgress) -> Entry:
     """Download a data set, and say what it holds."""
     if name not in IN_FOLDERS:
         raise SettingError(f"data set must be {' or '.join(IN_FOLDERS)}; given {name!r}")

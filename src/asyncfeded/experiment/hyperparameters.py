@@ -36,7 +36,7 @@ def factory_of(rule: object) -> Callable[..., AnyRule]:
 
 
 @cache
-def hyperparameters(rule: str) -> Mapping[str, Hyperparameter]:
+def known_hyperparameters(rule: str) -> Mapping[str, Hyperparameter]:
     """The hyperparameters of a rule, by name."""
     factory = factory_of(rule)
     try:
@@ -49,14 +49,14 @@ def all_hyperparameters(more: Iterable[str] = ()) -> Owners:
     """Those of the registry's rules, and of more rules."""
     found: Owners = {}
     for rule in dict.fromkeys([*REGISTRY, *more]):
-        for name, hyperparameter in hyperparameters(rule).items():
+        for name, hyperparameter in known_hyperparameters(rule).items():
             found.setdefault(name, []).append((rule, hyperparameter))
     return found
 
 
 def build_rule(rule: str, values: Mapping[str, object]) -> AnyRule:
     """Make a rule with these hyperparameters, its defaults for the rest."""
-    known = hyperparameters(rule)
+    known = known_hyperparameters(rule)
     given = {name: _read(known[name], value) for name, value in values.items()}
     if rule in REGISTRY:
         return REGISTRY[rule](**given)
@@ -74,7 +74,7 @@ def build_rule(rule: str, values: Mapping[str, object]) -> AnyRule:
 
 def read_value(rule: str, name: str, value: object) -> Any:
     """A hyperparameter's value as the rule gets it; refused if it is outside its limits."""
-    hyperparameter = hyperparameters(rule)[name]
+    hyperparameter = known_hyperparameters(rule)[name]
     return hyperparameter.checked(_read(hyperparameter, value))
 
 

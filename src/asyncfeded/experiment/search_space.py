@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from asyncfeded.core.errors import SettingError
-from asyncfeded.experiment.hyperparameters import hyperparameters, read_value
+from asyncfeded.experiment.hyperparameters import known_hyperparameters, read_value
 
 FORMS = "NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=VALUE,VALUE,…"
 
@@ -39,7 +39,7 @@ def read_space(rule: str, texts: Sequence[str]) -> Space:
         name = name.strip().replace("-", "_")
         if not equals or not given:
             raise SettingError(f"search must be {FORMS}; given {text!r}")
-        known = hyperparameters(rule)
+        known = known_hyperparameters(rule)
         if name not in known:
             raise SettingError(
                 f"search must name a hyperparameter of {rule}: {', '.join(known)}; given {name!r}"
