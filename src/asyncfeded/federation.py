@@ -46,7 +46,8 @@ class Federation:
     """A module, the clients' training and test data, a rule, and all that decides a run.
 
     `settings` describe the run in its summary; `describe` says what is known of a client before
-    anything is heard of it.
+    anything is heard of it. `write` is given the result of a run that has reached its end; what was
+    saved of the run goes after that.
     """
 
     module: nn.Module
@@ -66,6 +67,7 @@ class Federation:
     settings: Mapping[str, Any] = field(default_factory=dict)
     describe: Callable[[str], ClientFigures] | None = None
     resume: Path | None = None
+    write: Callable[[Result], object] = lambda _: None
 
     def run(self) -> Result:
         """Train the module in place; return what was measured.
@@ -75,9 +77,13 @@ class Federation:
         """
         checkpoint = self._checkpoint()
         if checkpoint is None:
-            return self._carry_out(None, None)
+            result = self._carry_out(None, None)
+            self.write(result)
+            return result
         with checkpoint.opened(self.resume is not None) as saved:
-            return self._carry_out(checkpoint, saved)
+            result = self._carry_out(checkpoint, saved)
+            self.write(result)
+            return result
 
     def _checkpoint(self) -> Checkpoint | None:
         """What saves the run: the callback that was given, or one for the folder to resume."""

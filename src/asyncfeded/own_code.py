@@ -33,6 +33,12 @@ def is_own(kind: Kind, name: str) -> bool:
     return is_place(name) or name in names(kind)
 
 
+def file_of(name: str) -> Path | None:
+    """The file of a place such as FILE.py:factory; None of anything else."""
+    where, _, _ = name.rpartition(":")
+    return Path(where) if where.endswith(".py") else None
+
+
 def short_name(name: str) -> str:
     """A name for tables and folders: a place without the folder of its file."""
     where, colon, factory = name.rpartition(":")

@@ -30,7 +30,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 def check_folder(folder: Path, ended_by: str) -> None:
     """The files are those of a whole run, and the summary says that it is none."""
-    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in folder.iterdir()} == {*FILES, "checkpoint"}
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["finished"] is False
     assert ended_by in summary["ended_by"]
@@ -84,7 +84,7 @@ def test_a_log_that_does_not_fit_ends_the_run_with_its_model(tmp_path: Path) -> 
     assert done.returncode == 2
     log = tmp_path / "events.jsonl"
     assert done.stderr == f"error: log {str(log)!r} cannot be written: File too large\n"
-    assert {path.name for path in tmp_path.iterdir()} == FILES
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES, "checkpoint"}
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["finished"], summary["log_sha256"]) == (False, "")
     assert load_file(tmp_path / "model.safetensors")
@@ -110,7 +110,8 @@ def test_a_signal_ends_the_run_with_all_its_files(tmp_path: Path, ending: signal
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert errors.strip() == (
-        "interrupted; a run's folder holds what there was until then: the last version in "
-        "model.safetensors, and a summary.json that says finished: false"
+        f"interrupted; to go on: asyncfeded resume {tmp_path}; a run's folder holds what there was "
+        "until then: the last version in model.safetensors, and a summary.json that says "
+        "finished: false"
     )
     check_folder(tmp_path, "KeyboardInterrupt")

@@ -20,7 +20,10 @@ RESULTS = 2
 
 STEERING_BINS = 50
 DIGITS = 5
-NO_RESULT = ("workers", "out", "data_dir", "workers_on", "ray_address", "allow_unused")
+NO_RESULT = (
+    *("workers", "out", "data_dir", "workers_on", "ray_address", "allow_unused"),
+    "checkpoint_every",
+)
 """Settings that change how a run is carried out, and nothing that it gives."""
 FILES = {"hangs_from": "hangs_sha256", "availability": "availability_sha256"}
 """Settings that are files, and the digest of their content."""

@@ -31,6 +31,11 @@ LOG_FILE = "events.jsonl"
 """The log of a run that keeps no other: a run goes on only with its whole log."""
 
 
+def is_saved(folder: Path) -> bool:
+    """Whether a folder holds a saved run to go on with."""
+    return any(folder.glob("snapshot-*.bin"))
+
+
 class SavedRun(NamedTuple):
     """A run to go on with: its state, and the time in the run at which its process ended."""
 

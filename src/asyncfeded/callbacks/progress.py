@@ -51,7 +51,7 @@ class Progress:
         self._seconds = 0.0
         self._virtual = 0.0
         self._version = 1
-        self._updates = 0
+        self._updates = self._updates_before = 0
         self._lost_rounds = 0
         self._metric = ACCURACY
         self._measured: float | None = None
@@ -112,6 +112,7 @@ class Progress:
                     self._epochs[task.client_id] = task.epochs
             case Resumed():
                 self._version = event.version
+                self._updates = self._updates_before = run.updates
                 self._say(f"{event.seconds:.1f} s  goes on with version {event.version}")
             case RoundLost():
                 self._version = event.version
@@ -144,7 +145,7 @@ class Progress:
         status = f"{self._virtual:.1f} s  v{self._version}  {self._metric} {measured}  {stale}"
         if self._console.width < WIDTH_WITH_ALL:
             return status
-        rate = f"{self._updates / elapsed:.0f} updates/s"
+        rate = f"{(self._updates - self._updates_before) / elapsed:.0f} updates/s"
         lost = f"  {self._lost_rounds} lost" if self._lost_rounds else ""
         return f"{status}  mean K {mean_epochs:.1f}  {rate}{lost}"
 

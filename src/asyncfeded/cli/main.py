@@ -12,15 +12,21 @@ from types import FrameType
 import click
 
 from asyncfeded.cli.added import OpenGroup
+from asyncfeded.cli.interrupted import Interrupted
 from asyncfeded.core.errors import AsyncFedEDError
 from asyncfeded.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+LEFT = (
+    "a run's folder holds what there was until then: the last version in model.safetensors, and a "
+    "summary.json that says finished: false"
+)
 OF_TORCH = ("torch", "matplotlib", "PIL", "safetensors", "scipy", "threadpoolctl")
 """Modules that the extra `torch` installs."""
 COMMANDS = {
     "run": "asyncfeded.cli.run:run",
+    "resume": "asyncfeded.cli.resume:resume",
     "check-rule": "asyncfeded.cli.check_rule:check_rule",
     "compare": "asyncfeded.cli.compare:compare",
     "sweep": "asyncfeded.cli.sweep:sweep",
@@ -39,6 +45,7 @@ def cli() -> None:
 
     \b
     asyncfeded run --rule asyncfeded --seconds 60      one rule
+    asyncfeded resume runs/mine                        go on with a run that was interrupted
     asyncfeded compare --seconds 60                    the five rules of the paper
     asyncfeded sweep --search lam=0.1:10:log …         good hyperparameters of a rule
     asyncfeded paper --workers 2                       the paper's figures (first: make paper)
@@ -67,11 +74,10 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "interrupted; a run's folder holds what there was until then: the last version in "
-            "model.safetensors, and a summary.json that says finished: false",
-            err=True,
-        )
+        click.echo(f"interrupted; {LEFT}", err=True)
+        sys.exit(INTERRUPTED)
+    except Interrupted as interrupt:
+        click.echo(f"\ninterrupted; to go on: {interrupt.command}; {LEFT}", err=True)
         sys.exit(INTERRUPTED)
 
 

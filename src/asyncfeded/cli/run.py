@@ -1,7 +1,8 @@
 """`asyncfeded run`: one rule."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,8 +10,12 @@ from asyncfeded.cli.options import GroupedCommand, given_values, settings_option
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading, with_folder
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
-from asyncfeded.experiment.settings import run_settings
+from asyncfeded.experiment.settings import RunSettings, run_settings
 from asyncfeded.own_code import short_name
+
+if TYPE_CHECKING:
+    from asyncfeded.cli.goes_on import How
+    from asyncfeded.experiment.begun import Begun
 
 NOT_SHOWN = (
     *("finished", "ended_by", "stopped_by", "metrics", "warnings", "settings", "package_version"),
@@ -41,21 +46,38 @@ def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options:
     task, rule = short_name(settings.task), short_name(settings.rule)
     settings = with_folder(settings, f"{task}-{rule}-seed{settings.seed}", values)
     say_loading()
+    from asyncfeded.experiment.begun import make_begun
+
+    begun = make_begun("run", values, track=list(track))
+    carry_out(settings, begun, "overwrite" if overwrite else "begin")
+
+
+def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
+    """Go on with a run that was interrupted."""
+    carry_out(run_settings({**begun.settings, **changed, "out": str(out)}), begun, "go on")
+
+
+def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
+    """Carry out a run with its files, and print its figures."""
     from asyncfeded.callbacks.progress import Progress
-    from asyncfeded.experiment.folders import RUN_FILES, result_folders
+    from asyncfeded.cli.goes_on import opened
+    from asyncfeded.experiment.folders import RUN_FILES
     from asyncfeded.experiment.run import resolve
 
+    track = begun.options["track"]
+    rule = short_name(settings.rule)
     console = make_console()
     resolved = resolve(settings)
-    assert settings.out is not None
-    tracking = trackers(track, settings.out, rule)
+    out = settings.out
+    assert out is not None
+    tracking = trackers(track, out, rule)
     examples = resolved.load_data()
-    files = (*RUN_FILES, *tracked_files(track, settings.out))
-    with result_folders({settings.out: files}, overwrite):
-        for line in where_to_look(track, settings.out):
+    files = (*RUN_FILES, *tracked_files(track, out))
+    with opened(settings, {out: files}, how, begun):
+        for line in where_to_look(track, out):
             say(console, line)
         result = resolved.run([*tracking, Progress(rule, console)], examples)
-    figures = {"task": resolved.task.title, **result.summary(), "results": settings.out}
+    figures = {"task": resolved.task.title, **result.summary(), "results": out}
     for name, value in figures.items():
         if name not in NOT_SHOWN:
             say(console, f"{name:<20} {_shown(value)}")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from asyncfeded.experiment.sweep import Sampler
 
 SHOWN = 10
-DECIDES_NOTHING = {"out", "seed", "workers", "workers_on", "ray_address", "patience"}
+DECIDES_NOTHING = {
+    *("out", "seed", "workers", "workers_on", "ray_address", "patience", "checkpoint_every"),
+}
 """Settings that a later call may have others of; the seeds are compared as a list."""
 
 

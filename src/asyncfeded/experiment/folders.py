@@ -4,9 +4,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryFile
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.experiment.begun import forget, is_begun, is_finished, tidy
 from asyncfeded.learning.saving import MODEL_FILE
 from asyncfeded.store.lock import locked
 
@@ -25,14 +27,14 @@ def result_folders(folders: Mapping[Path, Iterable[str]], overwrite: bool) -> It
     folder afterwards is of one run. The summary is written last: a folder that has one which says
     `"finished": true` is complete.
     """
-    with ExitStack() as locks:
-        for folder in folders:
-            _make(folder)
-            in_use = (
-                f"out {str(folder)!r} is in use by another run: wait for its end, or choose "
-                "another folder"
-            )
-            locks.enter_context(locked(folder, in_use))
+    with _locked(folders):
+        for folder in (folder for folder, names in folders.items() if names and is_begun(folder)):
+            if not (overwrite or is_finished(folder)):
+                raise FileError(
+                    f"out {str(folder)!r} holds a run that was interrupted: go on with it by "
+                    f"asyncfeded resume {quote(str(folder))}, choose another folder, or give "
+                    "--overwrite"
+                )
         there = [folder / name for folder, names in folders.items() for name in names]
         there = [path for path in there if os.path.lexists(path)]
         if there and not overwrite:
@@ -41,11 +43,35 @@ def result_folders(folders: Mapping[Path, Iterable[str]], overwrite: bool) -> It
                 f"out {str(path.parent)!r} holds {path.name}, which this run would write: choose "
                 "another folder, or give --overwrite"
             )
+        for folder in folders if overwrite else ():
+            forget(folder)
         for path in there:
             try:
                 path.unlink()
             except OSError as error:
                 raise _unwritable(path.parent, error) from None
+        yield
+
+
+@contextmanager
+def folders_to_go_on_in(folders: Iterable[Path]) -> Iterator[None]:
+    """Keep other runs out of folders in which a run goes on."""
+    with _locked(folders):
+        for folder in folders:
+            tidy(folder)
+        yield
+
+
+@contextmanager
+def _locked(folders: Iterable[Path]) -> Iterator[None]:
+    with ExitStack() as locks:
+        for folder in folders:
+            _make(folder)
+            in_use = (
+                f"out {str(folder)!r} is in use by another run: wait for its end, or choose "
+                "another folder"
+            )
+            locks.enter_context(locked(folder, in_use))
         yield
 
 

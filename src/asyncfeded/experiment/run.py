@@ -12,6 +12,7 @@ from torch import nn
 
 from asyncfeded import own_code, randomness
 from asyncfeded.availability.availability import Availability
+from asyncfeded.callbacks.checkpoint import Checkpoint, is_saved
 from asyncfeded.client_data import KEPT_DATASETS
 from asyncfeded.cluster.world import Ray, RayWorkers
 from asyncfeded.core.errors import FileError, SettingError
@@ -19,6 +20,7 @@ from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.server import Server
 from asyncfeded.data.federated import Examples, FederatedData
+from asyncfeded.experiment.begun import saved_in
 from asyncfeded.experiment.hyperparameters import build_rule
 from asyncfeded.experiment.model_shape import kernel_for, shape_of
 from asyncfeded.experiment.settings import RunSettings
@@ -110,15 +112,28 @@ class ResolvedRun:
         """Be connected to a Ray, where the run needs one: runs inside share it."""
         return self._world(None, None, None).connection()
 
-    def run(self, callbacks: Sequence[Callback] = (), data: FederatedData | None = None) -> Result:
+    def run(
+        self,
+        callbacks: Sequence[Callback] = (),
+        data: FederatedData | None = None,
+        saved: Path | None = None,
+    ) -> Result:
         """Carry out the run; write its files if the settings name a folder for them.
 
         A run that ends early has the same files; its summary says that it did not finish.
         `data` are the run's own, where they have been loaded already.
+
+        The run is saved now and then to the folder `saved`, or to one inside that of its files; if
+        it was saved there by an earlier process, it goes on.
         """
         settings = self.settings
+        if saved is None and settings.out is not None:
+            saved = saved_in(settings.out)
+        every = settings.checkpoint_every
+        checkpoints = [] if saved is None or every == 0 else [Checkpoint(saved, every)]
         data = self.load_data() if data is None else data
         module = initial_module(self.task, self.widths, settings.seed)
+        title = self.title(self.rule.name)
         limit = settings.max_staleness
         log = EventLog(None if settings.out is None else settings.out / LOG_FILE)
         federation = Federation(
@@ -135,17 +150,18 @@ class ResolvedRun:
             settings.seconds,
             self.task.loss or nn.functional.cross_entropy,
             metrics=self.task.metrics,
-            callbacks=[log, *callbacks],
+            callbacks=[log, *callbacks, *checkpoints],
             evaluate_every=settings.evaluate_every,
             seed=settings.seed,
             guards=[] if limit is None else [bounded_staleness(limit)],
             history=VersionHistory(settings.history, settings.sketch_buckets),
             settings=self.known(data),
             describe=lambda name: ClientFigures(data.sources.get(name, ""), data.sizes[name]),
+            resume=next((c.folder for c in checkpoints if is_saved(c.folder)), None),
+            write=lambda result: _write(_writers(module, result, settings.out, title)),
         )
-        title = self.title(self.rule.name)
         try:
-            result = federation.run()
+            return federation.run()
         except BaseException as error:
             early = getattr(error, "result", None)
             if isinstance(early, Result) and early.begun:
@@ -153,9 +169,6 @@ class ResolvedRun:
                     with suppress(FileError):  # what ended the run is the error to be seen
                         write()
             raise
-        for write in _writers(module, result, settings.out, title):
-            write()
-        return result
 
     def _world(
         self,
@@ -305,6 +318,11 @@ def _writers(
     if folder is None:
         return []
     return [partial(save_module, module, folder / MODEL_FILE), partial(result.write, folder, title)]
+
+
+def _write(writers: Sequence[Callable[[], None]]) -> None:
+    for write in writers:
+        write()
 
 
 def as_tensors(examples: Examples) -> TensorExamples:

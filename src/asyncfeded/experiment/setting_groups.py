@@ -197,6 +197,12 @@ class TheCarryingOut(_Group):
     device: str = Field(
         CPU, description="what torch trains and measures on: cpu, cuda, cuda:1 or mps"
     )
+    checkpoint_every: float | None = Field(
+        None,
+        ge=0,
+        description="seconds of the run from one save to the next, for asyncfeded resume; 0: never "
+        "[default: about a minute of real time]",
+    )
     out: Path | None = Field(None, description="folder for the results")
 
 

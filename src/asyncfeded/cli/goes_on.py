@@ -1,0 +1,35 @@
+"""The folder of a command's results: the command begins in it, is interrupted there, or goes on."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from asyncfeded.cli.interrupted import Interrupted
+from asyncfeded.experiment.begun import Begun, forget, write_begun
+from asyncfeded.experiment.folders import folders_to_go_on_in, result_folders
+from asyncfeded.experiment.settings import RunSettings
+
+How = Literal["begin", "overwrite", "go on"]
+"""What a command does with its folders."""
+
+
+@contextmanager
+def opened(
+    settings: RunSettings, folders: Mapping[Path, Iterable[str]], how: How, begun: Begun
+) -> Iterator[None]:
+    """Keep the folders for this command; what was saved goes when the block is done."""
+    out, is_saved = settings.out, settings.checkpoint_every != 0
+    assert out is not None
+    again = folders_to_go_on_in(folders)
+    with again if how == "go on" else result_folders(folders, how == "overwrite"):
+        if how != "go on" and is_saved:
+            write_begun(out, begun)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not is_saved:
+                raise
+            raise Interrupted(f"asyncfeded resume {shlex.quote(str(out))}") from None
+        forget(out)
