@@ -176,3 +176,11 @@ def test_a_long_record_is_searched_for_what_comes_after_it(folder: Path) -> None
         opened(folder)
     (folder / JOURNAL).write_bytes(content[:together])
     assert opened(folder) == [FIRST, SECOND]
+
+
+def test_a_record_that_calls_itself_safe_is_damage(folder: Path) -> None:
+    framed = Header(number=3, safe=3, length=0, checksum=0, mask=0).to_bytes(KEY)
+    with (folder / JOURNAL).open("ab") as file:
+        file.write(framed.ljust(SECTOR, b"\xff"))
+    with pytest.raises(StateError, match="record 3 at byte 2560 calls itself safe"):
+        opened(folder)

@@ -92,6 +92,8 @@ def read_records_from(
         if record is None:
             _check_that_it_was_not_safe(disk, name, head, number, start, size)
             return
+        if record.safe >= number:
+            raise damaged(disk, name, f"record {number} at byte {start} calls itself safe")
         yield record
         start, number = record.end, number + 1
 
