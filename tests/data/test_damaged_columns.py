@@ -1,6 +1,7 @@
 """An .npz file that cannot be read is named in one line, whatever is wrong with it."""
 
 import struct
+import tracemalloc
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
 
@@ -66,3 +67,32 @@ def test_an_array_that_is_too_large_to_read_is_refused_by_its_size(tmp_path: Pat
     path.write_bytes(content)
     with pytest.raises(FileError, match=r"array 'y' must have at most 2,147,483,648 bytes; has"):
         read_column(path, "y", "labels")
+
+
+def test_an_array_that_claims_more_than_it_holds_takes_no_memory(tmp_path: Path) -> None:
+    header = npy(f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**27},)}}")
+    path = stored(tmp_path / "a.npz", "y.npy", header)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"PK\x01\x02") + 24
+    content[place : place + 4] = struct.pack("<I", 2**31 - 1)
+    path.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(FileError, match=r"a\.npz'(: the array 'y' is damaged| cannot be read: )"):
+        read_column(path, "y", "labels")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**21
+
+
+def test_a_whole_number_that_no_array_holds_is_a_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"y\n1\n{2**70}\n")
+    assert read_column(tmp_path / "a.csv", "y", "labels").tolist() == ["1", str(2**70)]
+
+
+def test_one_long_text_does_not_make_all_others_as_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("asyncfeded.data.columns.MOST_BYTES", 1000)
+    (tmp_path / "a.csv").write_text("y\n" + "a" * 99 + "\nb\nc\n")
+    with pytest.raises(FileError, match=r"would take 1,188 bytes, each as much as the longest"):
+        read_column(tmp_path / "a.csv", "y", "labels")

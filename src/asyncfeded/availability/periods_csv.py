@@ -2,12 +2,14 @@
 
 import csv
 from collections.abc import Mapping
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 
 from asyncfeded.availability.periods import RecordedPeriods
 from asyncfeded.availability.reading import number, reading
 from asyncfeded.core.errors import FileError
+from asyncfeded.reading import read_text
 
 COLUMNS = ("client", "start", "end")
 MOST_BYTES = 1 << 28
@@ -16,8 +18,8 @@ MOST_BYTES = 1 << 28
 def read_csv(path: Path, cycle: float) -> dict[str, RecordedPeriods]:
     """Read the columns client, start and end, in seconds."""
     periods: dict[str, list[tuple[float, float]]] = {}
-    with reading(path, MOST_BYTES), path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
+    with reading(path):
+        rows = csv.DictReader(StringIO(read_text(path, MOST_BYTES), newline=""))
         try:
             names = rows.fieldnames or ()
             if missing := [name for name in COLUMNS if name not in names]:

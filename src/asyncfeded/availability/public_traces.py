@@ -3,7 +3,6 @@
 `Availability.from_json` says which forms are known, and when a user counts as available.
 """
 
-import json
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from asyncfeded.availability.periods import LEAST_CYCLE_SECONDS, RecordedPeriods
 from asyncfeded.availability.reading import number, reading
 from asyncfeded.core.errors import FileError
+from asyncfeded.reading import parse_json, read_bytes
 
 MOST_BYTES = 1 << 30
 """A file is read at once, and takes several times its size."""
@@ -43,8 +43,8 @@ class TraceError(Exception):
 
 def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
     """Read a public trace: the users' periods, and of some users why they have none."""
-    with reading(path, MOST_BYTES):
-        users: object = json.loads(path.read_bytes())
+    with reading(path):
+        users: object = parse_json(read_bytes(path, MOST_BYTES))
     if not isinstance(users, dict) or not users:
         raise FileError(
             f"{str(path)!r} must be a mapping with at least one user; given {users!r:.40}"

@@ -9,14 +9,11 @@ from asyncfeded.core.errors import FileError
 
 
 @contextmanager
-def reading(path: Path, most_bytes: int) -> Iterator[None]:
-    """Check the size of a file before it is read in this block, and name it if that fails."""
+def reading(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read in this block."""
     try:
-        size = path.stat().st_size
-        if size > most_bytes:
-            raise FileError(f"{str(path)!r} must have at most {most_bytes:,} bytes; given {size:,}")
         yield
-    except (OSError, RecursionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"availability cannot be read from {str(path)!r}: {reason}") from None
 

@@ -4,6 +4,7 @@ import csv
 import lzma
 import struct
 import zlib
+from io import StringIO
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
@@ -14,10 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
+from asyncfeded.reading import read_text
 
 KINDS = (".npz", ".csv")
+PLAIN = "biufSU"
+"""Numbers and texts of NumPy."""
 MOST_BYTES = 2**31
 """More than a column of any set that fits into memory."""
+MOST_CSV_BYTES = 2**28
 UNREADABLE = (
     *(ValueError, TypeError, KeyError, SyntaxError, EOFError, RuntimeError, MemoryError),
     *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, csv.Error, TokenError),
@@ -60,11 +65,15 @@ def _from_npz(path: Path, name: str, setting: str) -> Column:
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
             shape, _, dtype = read_header(file)
-        # The header may lie: take no more memory than the file has.
-        if dtype.hasobject or prod(shape) * dtype.itemsize > entry.file_size:
-            raise FileError(f"{str(path)!r}: the array {name!r} is damaged, or not plain numbers")
-        with archive.open(entry) as file:
-            column: Column = np.lib.format.read_array(file, allow_pickle=False)
+            # Header and entry may lie: take no more memory than there are bytes.
+            plain = dtype.kind in PLAIN and dtype.itemsize > 0 and all(n >= 0 for n in shape)
+            size = prod(shape) * dtype.itemsize
+            content = file.read(size) if plain and size <= entry.file_size else b""
+            if not plain or len(content) != size:
+                raise FileError(
+                    f"{str(path)!r}: the array {name!r} is damaged, or not plain numbers"
+                )
+        column: Column = np.frombuffer(content, dtype).reshape(shape)
     if column.ndim != 1:
         raise FileError(
             f"{str(path)!r}: {setting} {name!r} must have one value per example; has the shape "
@@ -75,23 +84,34 @@ def _from_npz(path: Path, name: str, setting: str) -> Column:
 
 def _from_csv(path: Path, name: str, setting: str) -> Column:
     """Whole numbers where all of them are; texts otherwise."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        _check_name(path, name, setting, header)
-        place = header.index(name)
-        values = []
-        for row in rows:
-            if row and len(row) != len(header):
-                raise FileError(
-                    f"{str(path)!r}, line {rows.line_num}: must have {len(header)} columns, as "
-                    f"the header has; has {len(row)}"
-                )
-            values += [row[place]] if row else []
+    text = read_text(path, MOST_CSV_BYTES).removeprefix("\ufeff")
+    rows = csv.reader(StringIO(text, newline=""))
+    header = next(rows, [])
+    _check_name(path, name, setting, header)
+    place = header.index(name)
+    values = []
+    for row in rows:
+        if row and len(row) != len(header):
+            raise FileError(
+                f"{str(path)!r}, line {rows.line_num}: must have {len(header)} columns, as "
+                f"the header has; has {len(row)}"
+            )
+        values += [row[place]] if row else []
     try:
-        return np.array([int(value) for value in values])
-    except ValueError:
-        return np.array(values)
+        return np.array([int(value) for value in values], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return _texts(path, name, values)
+
+
+def _texts(path: Path, name: str, values: list[str]) -> Column:
+    """Texts as an array, in which each takes as much memory as the longest."""
+    size = 4 * len(values) * max(map(len, values), default=0)
+    if size > MOST_BYTES:
+        raise FileError(
+            f"{str(path)!r}: the texts of column {name!r} would take {size:,} bytes, each as much "
+            f"as the longest; at most {MOST_BYTES:,} are read: shorten the longest"
+        )
+    return np.array(values, dtype=np.str_)
 
 
 def _check_name(path: Path, name: str, setting: str, known: list[str]) -> None:

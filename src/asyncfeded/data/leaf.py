@@ -5,7 +5,6 @@ shard of train/ has a counterpart in test/: all_data_0_niid_05_keep_0_train_9.js
 all_data_0_niid_05_keep_0_test_9.json.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.reading import parse_json, read_bytes
 
 SIDES = ("train", "test")
 MAX_SHARD_BYTES = 4 << 30
@@ -119,25 +119,17 @@ def check_name(file: Path, name: object) -> None:
     raise FileError(f"{str(file)!r}: a name must be a text of valid characters; given {name!r}")
 
 
-def check_size(file: Path, limit: int) -> None:
-    """Refuse a file too large to be read at once."""
-    size = file.stat().st_size
-    if size > limit:
-        raise FileError(f"{str(file)!r} must have at most {limit:,} bytes; has {size:,}: split it")
-
-
 def read_json(file: Path) -> Any:
     """Read a json file, or say in one line what is wrong with it."""
     try:
-        check_size(file, MAX_SHARD_BYTES)
-        return parse_json(file, file.read_bytes())
+        return json_of(file, read_bytes(file, MAX_SHARD_BYTES))
     except OSError as error:
         raise FileError(f"{str(file)!r} cannot be read: {error.strerror}") from None
 
 
-def parse_json(file: Path, content: bytes) -> Any:
+def json_of(file: Path, content: bytes | bytearray) -> Any:
     """Parse the content of a json file."""
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
+        return parse_json(content)
+    except ValueError as error:
         raise FileError(f"{str(file)!r} is not json: {error}; fetch or make it again") from None

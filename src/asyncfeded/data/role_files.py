@@ -14,13 +14,13 @@ from asyncfeded.data.cache import cached
 from asyncfeded.data.leaf import (
     LeafUser,
     check_name,
-    check_size,
     is_leaf,
+    json_of,
     leaf_files,
-    parse_json,
     read_leaf,
 )
 from asyncfeded.data.roles import WINDOW, Role, Roles, encode
+from asyncfeded.reading import read_bytes
 
 FETCHED = "shakespeare.safetensors"
 ROLES_FILES = ("roles.json", "roles.json.gz")
@@ -49,7 +49,7 @@ def load_roles(folder: Path) -> Roles:
 
 def read_roles(file: Path) -> Roles:
     """Read a file of roles, {role: {play, speaker, text}}, as json or gzipped json."""
-    content = parse_json(file, _unpacked(file))
+    content = json_of(file, _unpacked(file))
     if not isinstance(content, dict) or not content:
         raise FileError(f"{str(file)!r} must be an object of roles, {{role: {{…, text}}}}")
     return Roles.gather(_role(file, name, entry) for name, entry in content.items())
@@ -91,11 +91,10 @@ def _joined(parts: Sequence[Role]) -> Role:
     return Role(parts[0].name, codes, np.concatenate([part.stretches for part in parts]))
 
 
-def _unpacked(file: Path) -> bytes:
+def _unpacked(file: Path) -> bytes | bytearray:
     try:
         if file.suffix != ".gz":
-            check_size(file, MAX_ROLES_BYTES)
-            return file.read_bytes()
+            return read_bytes(file, MAX_ROLES_BYTES)
         with gzip.open(file) as stream:
             content = stream.read(MAX_ROLES_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:

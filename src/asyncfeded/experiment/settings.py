@@ -31,12 +31,14 @@ from asyncfeded.experiment.setting_groups import (
 )
 from asyncfeded.learning.local_training import CPU
 from asyncfeded.on_demand import ClientNames
+from asyncfeded.reading import read_text
 from asyncfeded.rules import REGISTRY
 from asyncfeded.runtime.limits import check_at_work, check_evaluations
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.tasks.registry import find_task
 
 MOST_DIGITS = 19
+MOST_CONFIG_BYTES = 2**20
 TEXTS = ("task", "rule", "out", "data_dir", "hangs_from", "availability", "ray_address")
 
 
@@ -112,8 +114,8 @@ def _check_rules(rules: list[Any], given: Iterable[str]) -> None:
 def read_config(path: Path) -> dict[str, Any]:
     """Read settings from a TOML file."""
     try:
-        with path.open("rb") as file:
-            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
+        settings = tomllib.loads(read_text(path, MOST_CONFIG_BYTES))
+        return {name.replace("-", "_"): value for name, value in settings.items()}
     except OSError as error:
         raise FileError(f"config {str(path)!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -19,6 +19,7 @@ Recorded hangs take the place of drawn ones: see `read_hangs`.
 
 import csv
 from collections.abc import Mapping
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,6 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.reading import read_text
 
 Hangs = Literal["lose", "delay"]
 
@@ -74,10 +76,8 @@ def read_hangs(path: Path) -> RecordedHangs:
     rounds arrive.
     """
     try:
-        if path.stat().st_size > MOST_HANG_BYTES:
-            raise FileError(f"{str(path)!r} must have at most {MOST_HANG_BYTES:,} bytes")
-        with path.open(encoding="utf-8", newline="") as file:
-            return _hangs(path, csv.DictReader(file))
+        text = read_text(path, MOST_HANG_BYTES)
+        return _hangs(path, csv.DictReader(StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"hangs cannot be read from {str(path)!r}: {reason}") from None
@@ -99,7 +99,7 @@ def _hangs(path: Path, rows: "csv.DictReader[str]") -> RecordedHangs:
         if not key[0] or key[1] < 0 or not (isfinite(hang) and hang >= 0):
             raise FileError(
                 f"{str(path)!r}, line {number}: must be a client, the number of a round from 0 on "
-                f"and a hang of at least 0; given {list(row.values())}"
+                f"and a hang of at least 0; given {list(row.values())!r:.100}"
             )
         hangs[key] = hang
     return hangs

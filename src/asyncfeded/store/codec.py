@@ -9,16 +9,17 @@ bytes that are there before memory is taken, and what cannot be read is a StateE
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asyncfeded.core.errors import StateError
 from asyncfeded.core.persistent import PersistentMap
+from asyncfeded.reading import parse_json
+from asyncfeded.tensors import Array, packed, unpacked
 
-Array = npt.NDArray[Any]
 Tree = Any
 """An array, a number, a text, None, a list of trees or a mapping from texts to trees."""
 
@@ -33,8 +34,6 @@ TREE = "tree"
 
 def encode(tree: Tree) -> bytes:
     """Turn a tree into bytes; equal trees give equal bytes."""
-    from safetensors.numpy import save
-
     arrays: dict[str, Array] = {}
     places: dict[tuple[object, ...], str] = {}
 
@@ -59,30 +58,22 @@ def encode(tree: Tree) -> bytes:
 
     text = json.dumps(plain(tree), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     arrays[TREE] = np.frombuffer(text.encode(), np.uint8)
-    return save(arrays, {"format": str(FORMAT)})
+    return packed(arrays, {"format": str(FORMAT)})
 
 
 def decode(content: bytes) -> Tree:
     """Turn bytes into the tree that they were made from; the arrays can be written to."""
-    from safetensors import SafetensorError, deserialize
-
     try:
-        read: list[tuple[str, dict[str, Any]]] = deserialize(content)
-    except (SafetensorError, OverflowError, MemoryError) as error:
-        raise _damaged(f"no safetensors: {error}") from None
-    _check_format(content)
-    found = dict(read)
-    if len(found) != len(read) or TREE not in found:
-        raise _damaged("it has no tree, or an array twice")
-    text = bytes(found.pop(TREE)["data"])
-    arrays = {name: _array(described) for name, described in found.items()}
+        arrays, about = unpacked(content)
+    except ValueError as error:
+        raise _damaged(error) from None
+    _check_format(about.get("format"))
+    if TREE not in arrays:
+        raise _damaged("it has no tree")
     try:
-        plain = json.loads(text, parse_constant=_no_number)
-        return _tree(plain, arrays, DEEPEST)
-    except RecursionError:
-        raise _damaged("it is nested too deeply") from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _damaged(f"its tree cannot be read: {error!r}") from None
+        return _tree(parse_json(arrays.pop(TREE).tobytes()), arrays, DEEPEST)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(f"its tree cannot be read: {error!r:.200}") from None
 
 
 def _named(array: Array, arrays: dict[str, Array], places: dict[tuple[object, ...], str]) -> str:
@@ -102,13 +93,8 @@ def _named(array: Array, arrays: dict[str, Array], places: dict[tuple[object, ..
     return places[place]
 
 
-def _check_format(content: bytes) -> None:
+def _check_format(written: str | None) -> None:
     """Refuse bytes of another version of this package, by name."""
-    length = int.from_bytes(content[:8], "little")  # as deserialize has checked
-    try:
-        written = json.loads(content[8 : 8 + length])["__metadata__"]["format"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        written = None
     if written != str(FORMAT):
         raise StateError(
             f"the saved state has format {written!r:.20}, this version of asyncfeded reads "
@@ -116,53 +102,45 @@ def _check_format(content: bytes) -> None:
         )
 
 
-_DTYPES: dict[str, Any] = {
-    "BOOL": np.bool_,
-    "F16": np.float16,
-    "F32": np.float32,
-    "F64": np.float64,
-    **{f"I{8 * n}": np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
-    **{f"U{8 * n}": np.dtype(f"u{n}") for n in (1, 2, 4, 8)},
-}
-
-
-def _array(described: Mapping[str, Any]) -> Array:
-    dtype = _DTYPES.get(described["dtype"])
-    if dtype is None:
-        raise _damaged(f"it has an array of {described['dtype']}")
-    array: Array = np.frombuffer(described["data"], dtype).reshape(described["shape"])
-    return array
-
-
 def _tree(plain: Any, arrays: Mapping[str, Array], deepest: int) -> Tree:
     """Put arrays and mappings into the places that stand for them."""
     if deepest == 0:
-        raise RecursionError
+        raise ValueError("it is nested too deeply")
 
     def below(value: Any) -> Tree:
         return _tree(value, arrays, deepest - 1)
 
     match plain:
-        case {"$array": str(name)}:
+        case {"$array": str(name), **more} if not more:
             return arrays[name]
-        case {"$float": str(text)}:
+        case {"$float": "nan" | "inf" | "-inf" as text, **more} if not more:
             return float(text)
-        case {"$map": list(items)}:
-            return PersistentMap({str(key): below(item) for key, item in items})
-        case {"$dict": list(items)}:
-            return {str(key): below(item) for key, item in items}
+        case {"$map": list(items), **more} if not more:
+            return PersistentMap(_entries(items, below))
+        case {"$dict": list(items), **more} if not more:
+            return _entries(items, below)
         case dict():
             if any(key.startswith(MARK) for key in plain):
                 raise ValueError(f"unknown mark {next(iter(plain))!r:.20}")
             return {key: below(item) for key, item in plain.items()}
         case list():
             return [below(item) for item in plain]
+        case float() if not isfinite(plain):
+            raise ValueError("a number is not finite")
     return plain
 
 
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+def _entries(items: list[Any], below: Callable[[Any], Tree]) -> dict[str, Tree]:
+    """The entries of a mapping, each a text and a tree, each text once."""
+    entries = {}
+    for item in items:
+        match item:
+            case [str(key), value] if key not in entries:
+                entries[key] = below(value)
+            case _:
+                raise ValueError(f"no entry of a mapping: {item!r:.40}")
+    return entries
 
 
-def _damaged(problem: str) -> StateError:
+def _damaged(problem: object) -> StateError:
     return StateError(f"the saved state is damaged: {problem}")

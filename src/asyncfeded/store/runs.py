@@ -12,6 +12,7 @@ from typing import Any
 
 from asyncfeded.core.errors import FileError
 from asyncfeded.files import write_json
+from asyncfeded.reading import parse_json, read_bytes
 
 KEY_LENGTH = 16
 MOST_BYTES = 64 * 2**20
@@ -45,12 +46,7 @@ class RunStore:
         """Read a run that is there."""
         path = self._path(key)
         try:
-            size = path.stat().st_size
-            if size > MOST_BYTES:
-                raise FileError(
-                    f"run {str(path)!r} has {size} bytes, at most {MOST_BYTES} are read"
-                )
-            record = json.loads(path.read_bytes())
+            record = parse_json(read_bytes(path, MOST_BYTES))
         except OSError as error:
             raise FileError(f"run {str(path)!r} cannot be read: {error.strerror}") from None
         except ValueError:

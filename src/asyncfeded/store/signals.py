@@ -5,6 +5,7 @@ takes a plain form that is refused for the same reason; server and journal see t
 """
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -61,19 +62,49 @@ def decoded(content: bytes) -> Signal:
     match decode(content):
         case ["arriving", float(seconds), dict(fields), None | float() as held]:
             if fields.keys() == {*_FIELDS, "figures"}:
-                return Arriving(seconds, ClientUpdate(**fields), held)
-        case ["joining", float(seconds), str(client_id)]:
+                update = ClientUpdate(**fields)
+                if _is_plain(update) and _are_times(seconds, 0.0 if held is None else held):
+                    return Arriving(seconds, update, held)
+        case ["joining", float(seconds), str(client_id)] if _are_times(seconds):
             return Joining(seconds, client_id)
         case ["losing", float(seconds), str(client_id), int(number), str(reason)]:
-            return Losing(seconds, client_id, number, reason)
+            if _are_times(seconds) and are_counts(number):
+                return Losing(seconds, client_id, number, reason)
         case ["leaving", float(seconds), str(client_id), None | str() as reason, None | int() as n]:
-            return Leaving(seconds, client_id, reason, n)
+            if _are_times(seconds) and are_counts(0 if n is None else n):
+                return Leaving(seconds, client_id, reason, n)
         case _:
             pass
     raise StateError("the journal is damaged: a record is no signal of a client")
 
 
 _FIELDS = ("client_id", "version", "delta", "num_examples", "epochs", "round", "steps")
+
+
+def _is_plain(update: ClientUpdate) -> bool:
+    """Whether an update is as `plain_update` makes it."""
+    delta, figures = update.delta, update.figures
+    optional = (n for n in (update.round, update.steps) if n is not None)
+    counts = (update.version, update.num_examples, update.epochs, *optional)
+    return (
+        isinstance(update.client_id, str)
+        and isinstance(delta, np.ndarray)
+        and delta.ndim == 1
+        and (delta.dtype == FLOAT32 or delta.size == 0)
+        and all(_is_the_same(count, _count(count)) for count in counts)
+        and type(figures) is dict
+        and all(
+            type(value) is float or _is_the_same(value, NO_NUMBER) for value in figures.values()
+        )
+    )
+
+
+def _is_the_same(given: object, plain: object) -> bool:
+    return type(given) is type(plain) and given == plain
+
+
+def _are_times(*seconds: float) -> bool:
+    return all(map(isfinite, seconds))
 
 
 def _count(value: Any) -> Any:
