@@ -5,7 +5,7 @@ from typing import Any
 from asyncfeded.core.errors import RuleError
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.state import RuleMemory, check
-from asyncfeded.core.tree import check_tree
+from asyncfeded.core.tree import check_tree, misfit
 from asyncfeded.core.vectors import Vector, read_only
 
 
@@ -59,6 +59,8 @@ class RuleState:
                 check_tree(self._rule.name, state)
             except RuleError as error:
                 check(False, str(error))
+            problem = misfit(self.now, state)
+            check(problem is None, f"rule {self._rule.name!r}: {problem}")
         check(memory.failed_steps >= 0, f"{memory.failed_steps} steps have failed")
         self.now, self._after_last_step = memory.now, memory.after_last_step
         self._failed_steps = memory.failed_steps
