@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from asyncfeded.data import partition
     from asyncfeded.front_door import federate
     from asyncfeded.learning.local_training import LocalTraining
+    from asyncfeded.learning.saving import load_model
     from asyncfeded.on_demand import ClientNames, OnDemand
     from asyncfeded.result import Result
     from asyncfeded.runtime.devices import Devices, RoundTime
@@ -102,6 +103,7 @@ __all__ = [
     "guards",
     "heterogeneous_devices",
     "hyperparameters",
+    "load_model",
     "partition",
     "rules",
 ]
@@ -158,6 +160,7 @@ __getattr__ = later(
         "guards": "asyncfeded.guards",
         "heterogeneous_devices": "asyncfeded.simulation.profiles",
         "hyperparameters": "asyncfeded.core.hyperparameters",
+        "load_model": "asyncfeded.learning.saving",
         "partition": "asyncfeded.data.partition",
         "rules": "asyncfeded.rules",
     },

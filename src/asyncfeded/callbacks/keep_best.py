@@ -13,7 +13,7 @@ class KeepBest:
     """Write the model of the best evaluation to a file of safetensors.
 
     The file holds the very version that was evaluated. Load it with
-    `module.load_state_dict(safetensors.torch.load_file(path))`. `best` is the metric's value,
+    `load_model(module, path)`. `best` is the metric's value,
     `version` the number of that version; both are None before the first evaluation.
     """
 
