@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from asyncfeded.core.kernels import compiled
+from asyncfeded.core.kernels import compiled, is_on_disk
 
 
 def make(folder: Path, monkeypatch: pytest.MonkeyPatch) -> object:
@@ -33,7 +33,9 @@ def test_a_cache_that_cannot_be_written_any_more_is_done_without(
 
 def test_code_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doubled = compiled(make(tmp_path, monkeypatch))  # type: ignore[type-var]
+    assert not is_on_disk(doubled)  # type: ignore[arg-type]
     assert doubled(4) == 8  # type: ignore[operator]
+    assert is_on_disk(doubled)  # type: ignore[arg-type]
     assert len(list(tmp_path.rglob("*.nbc"))) == 1
 
 

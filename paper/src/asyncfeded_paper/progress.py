@@ -81,6 +81,7 @@ class PaperProgress:
         )
         self._bar = self._live.add_task("runs", total=None, status="")
         self._said_at = -STATUS_SECONDS
+        self._told_of_waits = False
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -109,7 +110,12 @@ class PaperProgress:
         if unit is not None and record is not None:
             self._say(f"{place}  {unit.name}  max {record.max_accuracy:.2%}  {status}")
         elif standing.running and time.monotonic() - self._said_at >= STATUS_SECONDS:
-            self._say(f"{place}  {status}")
+            self._say(f"{place}  {status}{self._waits()}")
+
+    def _waits(self) -> str:
+        """Once, when the next line comes: who reads this does not know yet how long to wait."""
+        told, self._told_of_waits = self._told_of_waits, True
+        return "" if told else f"  (a line every {STATUS_SECONDS:.0f} s, and for every run)"
 
     def _say(self, line: str) -> None:
         self._said_at = time.monotonic()

@@ -56,6 +56,7 @@ def compare(
     from asyncfeded.comparison import Comparison
     from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
     from asyncfeded.experiment.run import resolve
+    from asyncfeded.experiment.waits import waits_of
     from asyncfeded.report.tables import as_text
 
     comparison = Comparison(target=target)
@@ -72,6 +73,8 @@ def compare(
     console = make_console()
     title = f"{runs[0].title()}, {len(examples.train)} clients"
     warnings: list[str] = []
+    for line in waits_of(runs[0]):
+        say(console, line)
     files = (*COMPARISON_FILES, *tracked_files(track, folder))
     folders = {folder: files} | {s.out: RUN_FILES for s in every if s.out is not None}
     with (

@@ -63,6 +63,7 @@ def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     from asyncfeded.cli.goes_on import opened
     from asyncfeded.experiment.folders import RUN_FILES
     from asyncfeded.experiment.run import resolve
+    from asyncfeded.experiment.waits import waits_of
 
     track = begun.options["track"]
     rule = short_name(settings.rule)
@@ -74,7 +75,7 @@ def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     examples = resolved.load_data()
     files = (*RUN_FILES, *tracked_files(track, out))
     with opened(settings, {out: files}, how, begun):
-        for line in where_to_look(track, out):
+        for line in (*where_to_look(track, out), *waits_of(resolved)):
             say(console, line)
         result = resolved.run([*tracking, Progress(rule, console)], examples)
     figures = {"task": resolved.task.title, **result.summary(), "results": out}

@@ -78,6 +78,7 @@ def sweep(
     from asyncfeded.experiment.run import resolve
     from asyncfeded.experiment.search_space import read_space
     from asyncfeded.experiment.sweep import SWEEP_FILES, Point, Sweep
+    from asyncfeded.experiment.waits import waits_of
     from asyncfeded.report.tables import as_text
 
     space = read_space(rule, search)
@@ -112,6 +113,8 @@ def sweep(
         return mean
 
     assert base.out is not None
+    for line in waits_of(first):
+        say(console, line)
     with (
         result_folders({base.out: SWEEP_FILES if overwrite else ()}, overwrite),
         first.connection(),

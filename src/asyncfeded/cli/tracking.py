@@ -32,13 +32,15 @@ def trackers(track: Sequence[str], folder: Path, name: str, *inside: str) -> lis
 
 
 def where_to_look(track: Sequence[str], folder: Path) -> list[str]:
-    """How to look at what is tracked, a line for each tool."""
+    """How to look at what is tracked, a line for each tool; and what takes seconds first."""
+    store = folder / MLFLOW / FILE
     lines = {
-        TENSORBOARD: f"tensorboard --logdir {folder / TENSORBOARD}",
-        MLFLOW: f"mlflow ui --backend-store-uri sqlite:///{folder / MLFLOW / FILE} "
-        "(a new one is ready after some seconds)",
+        TENSORBOARD: [f"tensorboard --logdir {folder / TENSORBOARD}"],
+        MLFLOW: [f"mlflow ui --backend-store-uri sqlite:///{store}"],
     }
-    return [line for name, line in lines.items() if name in track]
+    if not store.exists():
+        lines[MLFLOW].append("making a new store of MLflow's, which takes some seconds …")
+    return [line for name, of_tool in lines.items() if name in track for line in of_tool]
 
 
 def tracked_files(track: Sequence[str], folder: Path) -> list[str]:

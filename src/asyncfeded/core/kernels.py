@@ -58,6 +58,14 @@ def compiled(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+def is_on_disk(function: Callable[..., object]) -> bool:
+    """Whether the code of a compiled function lies on disk, so that nobody waits for a compiler."""
+    kept: Any = function
+    with suppress(Exception):  # as in `_Cache`: then the function is compiled again
+        return bool(kept._cache._cache_file._load_index())
+    return False
+
+
 @compiled
 def block_squares(vector: Vector, first: int, last: int, sums: Sums) -> None:
     """sums[b] ← Σ vector² and 0 for every block b from `first` to before `last`."""
