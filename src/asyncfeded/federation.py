@@ -45,9 +45,9 @@ from asyncfeded.store.states import check_same_run, identity_of, server_state
 class Federation:
     """A module, the clients' training and test data, a rule, and all that decides a run.
 
-    `settings` describe the run in its summary; `describe` says what is known of a client before
-    anything is heard of it. `write` is given the result of a run that has reached its end; what was
-    saved of the run goes after that.
+    `settings` describe the run in its summary; `describe` makes the figures of a client before its
+    first event. `write` is given the result of a run that has reached its end; what was saved of
+    the run is removed after that.
     """
 
     module: nn.Module

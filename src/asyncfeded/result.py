@@ -18,7 +18,7 @@ from asyncfeded.runtime.world import Clock
 from asyncfeded.version import __version__
 
 FLOOD_UPDATES, FLOOD_CLIENTS = 20, 3
-"""From how many updates and clients on it is told that one client sends most of them."""
+"""A run with fewer updates or clients has no warning that one client sent most updates."""
 COUNTERS = ("refused", "lost_rounds", "lost")
 TIME: Mapping[Clock, str] = {"virtual": "virtual time (s)", "real": "real time (s)"}
 """What the seconds of a run are, by its clock."""
@@ -39,9 +39,9 @@ class ClientFigures:
 class Result:
     """The measurements of one run, filled from its events.
 
-    `describe` makes the figures of a client that was not heard of before.
-    `curve` has one `Evaluated` per evaluation, with every metric, `clients` what each client
-    gave and got: asynchronous training favours fast clients, and these figures show how much.
+    `describe` makes the figures of a client at its first event. `curve` has one `Evaluated` per
+    evaluation, with every metric. `clients` has what each client sent, and its accuracy with the
+    last model: asynchronous training favours fast clients, and these figures show how much.
     `lost_rounds` counts, by reason, the rounds whose update never came; `lost` how often a client's
     process died or was given up. `finished` says whether the run reached its end or was stopped by
     a callback, which `stopped_by` names; if an error ended it early, `ended_by` names the error.
@@ -66,7 +66,7 @@ class Result:
     stopped_by: str | None = None
 
     def add(self, event: Event) -> None:
-        """Take note of an event."""
+        """Note an event."""
         match event:
             case Started():
                 self.begun = True
@@ -92,7 +92,7 @@ class Result:
                 pass
 
     def close(self, versions: int, log_sha256: str, wall_seconds: float) -> None:
-        """Take note of what is known once the run is over, however it ended."""
+        """Note what is known once the run is over, however it ended."""
         self.versions = versions
         self.log_sha256 = log_sha256
         self.wall_seconds = wall_seconds
@@ -116,18 +116,18 @@ class Result:
         self.clients = {name: ClientFigures(*figures) for name, *figures in state["clients"]}
 
     def set_client_accuracies(self, measured: Mapping[str, float | None]) -> None:
-        """Take note of how well the last model serves each client."""
+        """Note how well the last model serves each client."""
         for name, accuracy in measured.items():
             self.of_client(name).accuracy = accuracy
 
     def end_early(self, error: BaseException) -> None:
-        """Take note of what ended the run before its time; the error carries the result."""
+        """Note what ended the run before its time; the error carries the result."""
         self.finished = False
         self.ended_by = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         error.result = self  # type: ignore[attr-defined]
 
     def of_client(self, name: str) -> ClientFigures:
-        """The figures of a client, which of very many are kept once there are any."""
+        """The figures of a client; of very many clients, only those that had an event have any."""
         figures = self.clients.get(name)
         if figures is None:
             figures = self.clients[name] = self.describe(name)
@@ -135,7 +135,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """What is strange about the run, one line each."""
+        """What is unusual about the run, one line each."""
         if self.updates < FLOOD_UPDATES or len(self.clients) < FLOOD_CLIENTS:
             return []
         return [
@@ -183,7 +183,7 @@ class Result:
         return self.seconds_to(name, 0.9 * best) if best is not None and best > 0 else None
 
     def client_accuracy(self, percentile: float) -> float | None:
-        """The accuracy that so many percent of the clients stay below with the last model."""
+        """This percentile of the clients' own accuracies with the last model."""
         known = [c.accuracy for c in self.clients.values() if c.accuracy is not None]
         return float(np.percentile(known, percentile)) if known else None
 

@@ -31,7 +31,7 @@ def while_there(
     seconds: float,
     selection: Selection | None = None,
 ) -> Devices:
-    """These devices as they are with this availability, in a run of so many seconds."""
+    """These devices with this availability, in a run that ends at `seconds`."""
     if availability is None:
         return devices
     if availability.when_away == "later":
@@ -71,7 +71,7 @@ def joined_when_there(presence: Presence, memberships: Sequence[Membership]) -> 
 
 
 class WaitsWhileAway:
-    """Devices whose clients go on with a round when they are back, in a run of so many seconds."""
+    """Devices whose clients go on with a round when they are back, in a run until `seconds`."""
 
     def __init__(self, devices: Devices, presence: Presence, seconds: float) -> None:
         self._devices = devices

@@ -12,7 +12,7 @@ LEAST_CYCLE_SECONDS = 1.0
 
 
 class RecordedPeriods:
-    """The periods of one client; with a `cycle`, they begin again every so many seconds.
+    """The periods of one client; with a `cycle`, they begin again after that many seconds.
 
     A period may reach beyond the end of a cycle, and then also covers the beginning of the first.
     Periods that overlap or touch are one.

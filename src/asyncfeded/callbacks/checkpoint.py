@@ -24,7 +24,7 @@ from asyncfeded.store.states import tree_of
 WALL_SECONDS = 60.0
 """How often a run is saved if nothing else is said, in seconds of real time."""
 LARGEST_SHARE = 0.02
-"""At most this share of real time goes into saving, unless `every` asks for more."""
+"""Saving takes at most this share of real time, unless `every` asks for more."""
 LARGEST_JOURNAL = 64 * 2**20
 """A journal that is longer than this and than four snapshots is begun anew with a snapshot."""
 LOG_FILE = "events.jsonl"
@@ -44,7 +44,7 @@ class SavedRun(NamedTuple):
 
 
 class Checkpoint:
-    """Save the run to `folder` every so many seconds of the run.
+    """Save the run to `folder` after every `every` seconds of the run.
 
         federate(model, datasets, callbacks=[Checkpoint("saved", every=60)])
         federate(model, datasets, resume="saved")  # in another process, after a crash

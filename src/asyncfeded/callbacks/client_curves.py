@@ -1,4 +1,4 @@
-"""How the clients fare over time, not only on average."""
+"""The clients' own accuracies over time, as percentiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class ClientPoint:
 class ClientCurves:
     """Measure the model on each client's own test examples, and keep percentiles over the clients.
 
-    Asynchronous training favours fast clients; `curve` shows how much, over time. Measuring every
-    client costs as much as one evaluation; `every` says after how many seconds to do it again.
+    Asynchronous training favours fast clients; `curve` shows how much, over time. The clients are
+    measured every `every` seconds, which costs as much as one evaluation.
     """
 
     def __init__(

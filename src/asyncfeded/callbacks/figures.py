@@ -1,6 +1,6 @@
-"""What a tracker is told of a run: its figures as points, few enough to be drawn.
+"""What a tracker records of a run: points of its figures, few enough to draw.
 
-A run has far more updates than a curve has room for. The updates between two evaluations make one
+A run has far more updates than a curve can show. The updates between two evaluations make one
 point, their mean; so figures are drawn as finely as accuracy is, whatever the number of updates.
 """
 
@@ -34,8 +34,8 @@ class Figures:
 
     - `update/staleness`, `update/learning_rate`, `update/lag`, `update/delta_norm`,
       `update/epochs` (K) and every other figure of the rule: the mean over the accepted updates;
-    - `update_epochs/CLIENT`: the same for K of one client, of the first `clients` that are heard;
-    - `run/updates`, `refused/REASON`, `lost_rounds/REASON`: how many there were until then.
+    - `update_epochs/CLIENT`: the same for K of one client, for the first `clients` that send one;
+    - `run/updates`, `refused/REASON`, `lost_rounds/REASON`: how many there were so far.
     """
 
     def __init__(self, clients: int) -> None:
@@ -50,7 +50,7 @@ class Figures:
         self._version = 1
 
     def of(self, event: Event) -> Iterator[Point]:
-        """Take note of an event; give the points that it completes."""
+        """Note an event; yield the points that it completes."""
         match event:
             case Received(receipt=receipt):
                 self._seconds, self._version, self._news = event.seconds, receipt.version, True
@@ -70,7 +70,7 @@ class Figures:
                 pass
 
     def rest(self) -> Iterator[Point]:
-        """Give the point of the updates since the last one, if there were any."""
+        """Yield the point of the updates since the last one, if there were any."""
         if self._news:
             means = {name: total / self._terms[name] for name, total in self._sums.items()}
             yield Point(self._seconds, self._version, {**means, **self._counts})

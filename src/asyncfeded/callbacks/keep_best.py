@@ -12,9 +12,9 @@ from asyncfeded.runtime.saved import Saved
 class KeepBest:
     """Write the model of the best evaluation to a file of safetensors.
 
-    The file holds the very version that was evaluated. Load it with
-    `load_model(module, path)`. `best` is the metric's value,
-    `version` the number of that version; both are None before the first evaluation.
+    The file holds exactly the version that was evaluated; load it with `load_model(module, path)`.
+    `best` is the metric's value, `version` the number of that version; both are None before the
+    first evaluation.
     """
 
     def __init__(self, path: str | Path, metric: str = ACCURACY, goal: Goal | None = None) -> None:
@@ -25,7 +25,7 @@ class KeepBest:
         self.version: int | None = None
 
     def __call__(self, event: Event, run: Run) -> None:
-        """Look at an evaluation; of equally good ones the first is kept."""
+        """Save the model if this evaluation is better than all before it."""
         if not isinstance(event, Evaluated):
             return
         found = value_of(event, self._metric)
@@ -38,5 +38,5 @@ class KeepBest:
         return {"best": self.best, "version": self.version}
 
     def restore(self, state: Saved) -> None:
-        """Go on with what an earlier process has found; its file is still there."""
+        """Go on with the best that an earlier process found; its file is still there."""
         self.best, self.version = state["best"], state["version"]

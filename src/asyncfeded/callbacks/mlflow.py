@@ -15,7 +15,7 @@ class MLflow(Tracker):
 
     `uri` is a folder, whose file mlflow.db then holds any number of runs, or what MLflow calls a
     tracking URI: a server or a database. The run is named after its rule unless `run_name` is
-    given; `run_id` is MLflow's own name of it. There are all metrics, every figure of the rule, and
+    given; `run_id` is MLflow's name for it. There are all metrics, every figure of the rule, and
     K of each client, or of the first `clients` that are heard; the updates between two evaluations
     make one point, their mean. A step is a version of the model, and times are the run's own
     seconds. The status is FINISHED, also of a run that a callback stopped, KILLED after an
@@ -39,7 +39,7 @@ class MLflow(Tracker):
         self.run_id: str | None = None
 
     def _open(self, resumed: Saved | None) -> Log:
-        # MLflow would tell its makers how it is used, unless the user wants it to.
+        # MLflow reports its use to its makers, unless it is told not to.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         from asyncfeded.callbacks.mlflow_log import MLflowLog
 

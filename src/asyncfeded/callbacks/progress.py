@@ -37,9 +37,9 @@ REDRAWS_PER_SECOND = 8
 
 def waited_for(event: Waiting) -> str:
     """Who keeps a run waiting, in words."""
-    names = ", ".join(event.clients) or "nobody: no client is at work"
-    what = "the round ends when these have reported" if event.barrier else "at work are"
-    return f"nothing has arrived for {event.silent_seconds:.0f} s; {what}: {names}"
+    names = ", ".join(event.clients) or "nobody"
+    what = "the round waits for" if event.barrier else "still at work:"
+    return f"nothing has arrived for {event.silent_seconds:.0f} s; {what} {names}"
 
 
 class Progress:
@@ -83,7 +83,7 @@ class Progress:
             self._live.stop()
 
     def __call__(self, event: Event, run: Run) -> None:
-        """Take note of an event, and show it if it is time to."""
+        """Note an event, and show it if it is time to."""
         if isinstance(event, Started | Resumed):
             self._label = self._label or event.rule
             self._seconds = run.seconds

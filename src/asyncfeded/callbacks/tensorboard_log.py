@@ -28,7 +28,7 @@ FORMAT = "brain.Event:2"
 
 
 class TensorBoardLog:
-    """A new file in a folder; every record is on its way to the disk when a call returns.
+    """A new file in a folder; every call writes its record out before it returns.
 
     It writes without a thread, unlike TensorBoard's EventFileWriter: a thread would be running
     while workers are forked.

@@ -41,7 +41,7 @@ class Log(Protocol):
         """Write what waits; return what another process needs to go on with this log."""
 
     def close(self) -> None:
-        """Give the log out of hand."""
+        """Close the log."""
 
 
 class Tracker(ABC):
@@ -130,5 +130,5 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Setting]:
 
 
 def _readable(value: object) -> str:
-    """A value as text that has an encoding, which not every path has."""
+    """A value as text that can be encoded; some paths cannot."""
     return encoded(str(value)).decode()

@@ -56,6 +56,7 @@ def fetch_command(name: str, data_dir: Path | None) -> None:
     from asyncfeded.experiment.catalogue import fetch
 
     console = make_console()
+    say(console, f"downloading {name}: this may take minutes")
     with Progress(console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task(f"reading {name}", total=None)
         entry = fetch(
@@ -83,8 +84,12 @@ def list_command(data_dir: Path | None) -> None:
 @click.argument("what", metavar="TASK|FILE")
 @click.option("--clients", default=10, show_default=True, help="how many clients")
 @click.option("--data-seed", default=0, show_default=True, help="the seed of the choice or deal")
-@click.option("--min-examples", type=int, help="of a task: choose clients with at least so many")
-@click.option("--max-examples", type=int, help="of a task: cap on a client's examples")
+@click.option(
+    "--min-examples", type=int, help="of a task: choose clients with at least this many examples"
+)
+@click.option(
+    "--max-examples", type=int, help="of a task: use at most this many examples of a client"
+)
 @click.option(
     "--split",
     type=click.Choice(("auto", "position", "random")),

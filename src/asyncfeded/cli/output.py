@@ -1,7 +1,7 @@
-"""The output of the command line: any text in any locale, and an end that can be said.
+"""The output of the command line: any text in any locale.
 
-What cannot be written to the output is a FileError like any other, so that a run whose reader has
-gone away ends as a run should: with its files.
+If the output cannot be written, that is a FileError like any other: a run whose reader has gone
+away ends as it should, with its files.
 """
 
 import os

@@ -16,9 +16,9 @@ START_SECONDS = 120.0
 class Actor:
     """A process somewhere in the cluster that carries out the calls of one object.
 
-    The object is made there by `prepare`, from a recipe that lies in the object store while this
-    is held. When the process dies, calls that were under way raise, Ray starts it anew, and until
-    it is prepared again calls return None.
+    `prepare` makes the object there, from a recipe that lies in the object store while this is
+    held. When the process dies, its calls raise, and Ray starts it anew. Until it is prepared
+    again, calls return None.
     """
 
     def __init__(self, process: Callable[[Any], Any], recipe: object, cpus: float) -> None:
@@ -28,11 +28,11 @@ class Actor:
         self._handle = kind.options(**options).remote(process)
 
     def prepare(self) -> Any:
-        """Begin to make the object; what is returned stands for True."""
+        """Begin to make the object; returns Ray's reference to True."""
         return self._handle.prepare.remote(self._recipe)
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Begin a call; what is returned stands for its result."""
+        """Begin a call; returns Ray's reference to its result."""
         return self._handle.call.remote(method, *arguments)
 
     def restart(self) -> None:
@@ -60,7 +60,7 @@ class _Process:
 
 
 def cpus_each(processes: int) -> float:
-    """The largest share of a CPU, at most one, with which so many fit into the cluster's nodes."""
+    """The largest share of a CPU, at most one, at which this many processes fit on the nodes."""
     nodes: list[dict[str, Any]] = ray.nodes()
     cpus_of_nodes = [node["Resources"].get("CPU", 0.0) for node in nodes if node["Alive"]]
 
@@ -91,6 +91,6 @@ def wait_until_prepared(actors: Mapping[str, Actor], what: str) -> None:
 
 
 def in_one_line(error: Exception) -> str:
-    """What an error of Ray's says last, which is what it is about."""
+    """The last line of an error of Ray's, which says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -3,8 +3,8 @@
 A client's own past says what is usual for it: the longest training of its last rounds, per epoch,
 times the epochs of the round at hand, and the longest that all else took (transfers, waiting for
 a turn). It is allowed `patience` times that. Like a network's retransmission timer, the allowance
-doubles with every miss until the client answers again: one that has become slow is not killed for
-ever.
+doubles with every miss until the client answers again, so a client that has become slow is not
+killed again and again.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from asyncfeded.core.errors import require
 
 PATIENCE = 5.0
 FIRST_SECONDS = 300.0
-"""The allowance of a client that has not been heard yet."""
+"""The allowance of a client before its first answer."""
 LEAST_SECONDS = 10.0
 """What every client is allowed, however short its rounds: a busy machine can stop for seconds."""
 REMEMBERED_ROUNDS = 10
@@ -49,7 +49,7 @@ class Deadlines:
         self._pasts: dict[str, _Past] = {}
 
     def allowance(self, client_id: str, epochs: int) -> float:
-        """How many seconds this client may take for so many epochs."""
+        """How many seconds this client may take for this many epochs."""
         past = self._pasts.get(client_id)
         if past is None or not past.seconds_per_epoch:
             usual = self._first_seconds

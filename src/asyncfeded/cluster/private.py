@@ -99,7 +99,7 @@ def check_that_only_this_machine_reaches(address: str) -> None:
     if host != LOOPBACK:
         raise ClusterError(
             f"ray must listen on {LOOPBACK} alone; it has chosen {host}: "
-            f"let 'localhost' be {LOOPBACK} in /etc/hosts, or start a Ray and give its ray_address"
+            f"let 'localhost' be {LOOPBACK} in /etc/hosts, or give the address of a Ray"
         )
 
 

@@ -1,7 +1,7 @@
 """What runs in Ray's processes: a client's training, and the work of look-ahead workers.
 
-A failure is returned as text instead of raised: what a module of the user's raises need not be
-something that another process can make again.
+A failure is returned as text instead of raised: an exception of the user's own may not survive the
+way to another process.
 """
 
 import time
@@ -23,7 +23,7 @@ MakeMeasure = Callable[[], Measure]
 
 
 class Imposed(NamedTuple):
-    """What a client's device would take, in seconds; it sleeps what its machine does not.
+    """What a client's device takes, in seconds; the process sleeps while its machine is faster.
 
     If the round is `lost`, the client trains nothing and sleeps all of it.
     """
@@ -43,7 +43,7 @@ NOTHING_IMPOSED = Imposed()
 
 
 class Answer(NamedTuple):
-    """What a process has to say: an update and how long it really took, or what failed.
+    """A process's answer: an update and how long it really took, or what failed.
 
     Without either, the round was lost.
     """
@@ -61,7 +61,7 @@ class ClientProcess:
         self._train = make_train()
 
     def train(self, parameters: Vector, order: Order) -> Answer:
-        """Train from these parameters, as slowly as the order says behind its task."""
+        """Train from these parameters, with the delays that stand behind the task in the order."""
         delays: list[Any] = order[TASK_VALUES:]
         task, imposed = ordered_task(order, parameters), Imposed(*delays)
         if imposed.lost:

@@ -1,4 +1,4 @@
-"""The model of a version on its way to clients."""
+"""How the model of a version travels to clients."""
 
 from typing import Any
 from weakref import ref

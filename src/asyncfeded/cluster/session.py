@@ -43,7 +43,7 @@ def ray_session(address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         if address not in (None, _address):
             raise ClusterError(
-                f"ray_address must be left out where a Ray is in use already; given {address!r}"
+                f"the address of a Ray must be left out where one is in use; given {address!r}"
             )
         yield
         return
@@ -95,12 +95,12 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _check_that_somebody_listens(address: str) -> None:
-    """Say at once that nobody is there: Ray itself would try for many minutes."""
+    """Fail at once if nobody listens: Ray itself would try for many minutes."""
     host, _, port = address.rpartition(":")
     if address == "auto":
         return
     if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise SettingError(f"ray_address must be HOST:PORT or auto; given {address!r}")
+        raise SettingError(f"the address of a Ray must be HOST:PORT or auto; given {address!r}")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:

@@ -35,12 +35,12 @@ from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
 
 Delays = Callable[[TrainTask, float], Imposed]
-"""What a client's device would take for a task that it is given at this time of the run."""
+"""What a client's device takes for a task that it gets at this time of the run."""
 
 QUIET_SECONDS = 10.0
-"""After how long without a word the watchdog says who is waited for."""
+"""After this long without a signal, the watchdog names the clients at work."""
 MOST_FAILURES = 5
-"""After how many failures in a row, without an update between them, a client is given up."""
+"""A client is given up after this many failures in a row, without an update between them."""
 FIRST_PAUSE_SECONDS = 0.5
 """How long a client rests after a failure; after every further one, twice as long."""
 
@@ -118,7 +118,7 @@ class RayTransport:
     def send(self, task: TrainTask) -> None:
         """Let a client's process train, from the model in the object store."""
         if task.client_id not in self._here:
-            return  # it goes: that it leaves is the next thing to be heard of it
+            return  # it is leaving; its signal is already queued
         now = self._now()
         imposed = NOTHING_IMPOSED if self._delays is None else self._delays(task, now)
         allowed = imposed.total + self._deadlines.allowance(task.client_id, task.epochs)
@@ -128,7 +128,7 @@ class RayTransport:
         self._calls[reference] = _Call(task.client_id, now, now + allowed, bare, imposed.total)
 
     def next_signal(self) -> Signal | None:
-        """Wait for whoever has something to say next; None when the time is over."""
+        """Wait for the next signal; None when the time is over."""
         while (now := self._now()) < self._seconds:
             self._note_what_is_due(now)
             if self._signals:
@@ -175,7 +175,7 @@ class RayTransport:
 
     def _note_what_is_due(self, now: float) -> None:
         """Turn what is due by now into signals: joins, leaves, ends of pauses, missed deadlines."""
-        # Who comes back is here again only when everybody has heard that it went.
+        # A client joins again only after its leaving was reported.
         while not self._signals and self._joins and self._joins[0].joins <= now:
             stay = self._joins.pop(0)
             self._here[stay.client_id] = stay
@@ -188,7 +188,7 @@ class RayTransport:
             self._ask_to_be_ready(name, deadline)
         due = min((call.deadline for call in self._calls.values()), default=inf)
         if min(due, self._heard + self._quiet_seconds) <= now and self._calls:
-            # Who has answered while the server was busy is not late.
+            # A client that answered while the server was busy is not late.
             self._take_in_what_is_ready(len(self._calls), 0.0)
         for reference, call in list(self._calls.items()):
             if call.deadline <= now:
@@ -251,7 +251,7 @@ class RayTransport:
             self._take_in(reference)
 
     def _take_in(self, reference: Any) -> None:
-        """Turn an answer into a signal. The reference is dropped here, and its memory freed."""
+        """Turn an answer into a signal. The reference ends here, which frees its memory."""
         call = self._calls.pop(reference)
         try:
             answer: Answer | Literal[True] | None = ray.get(reference)
@@ -291,7 +291,7 @@ class RayTransport:
         self._signals.append(Arriving(now, update, now - call.sent))
 
     def _lose(self, call: _Call, reason: str) -> None:
-        """Let Ray start a process again; while it does, it is asked again and again."""
+        """Let Ray start a process again, and ask it until it is ready."""
         if call.task is not None:
             self._fail(call, reason)
         elif self._now() < call.deadline:
@@ -300,7 +300,7 @@ class RayTransport:
             self._give_up(call.client_id, f"not ready again within {START_SECONDS:g} s: {reason}")
 
     def _fail(self, call: _Call, reason: str) -> None:
-        """Let a client leave that was at work, and have it back after a pause; or give it up."""
+        """Let a client that was at work leave, and join again after a pause; or give it up."""
         name, now = call.client_id, self._now()
         self._failures[name] += 1
         failures = self._failures[name]

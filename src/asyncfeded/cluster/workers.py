@@ -1,8 +1,7 @@
 """Look-ahead training for the virtual clock on a Ray cluster.
 
-What is trained, and in which order results are committed, is decided by the virtual clock; where
-it is trained changes no bit. A worker that is lost is started again, and what it was at is
-trained again.
+The virtual clock decides what is trained and in which order results are committed; where it is
+trained changes no bit. A worker that is lost is started again, and its jobs are done again.
 """
 
 import heapq
@@ -30,7 +29,7 @@ from asyncfeded.runtime.look_ahead import ProcessPool, Queued, key_of_job
 CALLS_PER_WORKER = 2
 """One that is carried out and one that waits, so that a worker never waits for us."""
 MOST_LOSSES = 10
-"""How many jobs may be lost in a row: one that kills its worker would do so for ever."""
+"""How many jobs may be lost in a row: a job that kills its worker would do so for ever."""
 
 
 class RayWorkerPool(ProcessPool):
@@ -71,7 +70,7 @@ class RayWorkerPool(ProcessPool):
         self._actors.clear()
 
     def _hand_out(self) -> None:
-        """Give what is due first to whoever has least to do."""
+        """Give the jobs that are due first to the workers with the fewest."""
         while self._idle and self._waiting:
             queued = heapq.heappop(self._waiting)
             job = queued[-1]
@@ -109,7 +108,7 @@ class RayWorkerPool(ProcessPool):
         self._hand_out()
 
     def _lose(self, index: int, queued: Queued | None, reason: str) -> None:
-        """Queue again what a worker was at, and give it no other job until it is back."""
+        """Queue a lost worker's job again, and give the worker no other until it is back."""
         now = time.monotonic()
         self._lost_since = now if self._lost_since is None else self._lost_since
         if queued is not None:

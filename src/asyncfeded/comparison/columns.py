@@ -1,4 +1,4 @@
-"""The table of a comparison: as texts for a reader, and as plain values for a program."""
+"""The table of a comparison: texts for a reader, plain values for a program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A table as it is read: `bold` has the (row, column) of what is best."""
+    """A table for a reader; `bold` has the (row, column) of each best value."""
 
     headings: list[str]
     rows: list[list[str]]
@@ -25,7 +25,7 @@ class Texts:
 def texts_of(rows: Sequence[RuleFigures], yardstick: Yardstick, target: float | None) -> Texts:
     """The table for a reader.
 
-    The times to 90 % have no best one: each is to another value.
+    Times to 90 % are never bold: each is to another value.
     """
     best = f"{yardstick.goal} {yardstick.metric}"
     after = "" if target is None else f"{yardstick.named(target)} after"

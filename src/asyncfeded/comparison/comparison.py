@@ -1,4 +1,4 @@
-"""The results of several rules and seeds, and what can be made of them."""
+"""The results of several rules and seeds, as tables and plots."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -72,7 +72,7 @@ class Comparison:
         return figures_of(self.results, self._yardstick(), self.target)
 
     def texts(self) -> Texts:
-        """The table as it is read: headings and cells."""
+        """The table for a reader: headings and cells."""
         return texts_of(self.table(), self._yardstick(), self.target)
 
     def refusals(self) -> list[str]:
@@ -134,7 +134,7 @@ class Comparison:
         return DataFrame.from_records(self._records())
 
     def write(self, folder: Path, title: str, finished: bool = True) -> None:
-        """Write compare.csv, compare.png and, when all else is there, summary.json."""
+        """Write compare.csv, compare.png and, last of all, summary.json."""
         self.to_csv(folder / "compare.csv")
         self.plot(folder / "compare.png", title)
         summary = {
@@ -147,7 +147,7 @@ class Comparison:
 
     @contextmanager
     def written_to(self, folder: Path, title: str) -> Iterator[None]:
-        """Write the files after the runs of a block; after an error, of those that were made."""
+        """Write the files when the block ends; after an error, those of the finished runs."""
         try:
             yield
         except BaseException:

@@ -1,4 +1,4 @@
-"""What runs are compared by: a metric, and whether it is to be high or low."""
+"""What runs are compared by: a metric, and whether high or low is better."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Yardstick:
 
     @property
     def sign(self) -> float:
-        """What makes the better of two values the higher one."""
+        """The factor that makes better values higher."""
         return 1.0 if self.goal == "max" else -1.0
 
     def best_of(self, run: Result) -> float | None:

@@ -106,7 +106,7 @@ class Roles:
 
 
 def _divides(offsets: Places, parts: int, length: int) -> bool:
-    """Whether offsets divide something of this length into so many parts, none empty."""
+    """Whether offsets divide this length into this many parts, none of them empty."""
     return (
         offsets.shape == (parts + 1,)
         and parts > 0

@@ -38,7 +38,7 @@ def _read_shape(module: nn.Module) -> tuple[int, SettingError | None]:
 
 
 class _NoInitialWeights(TorchFunctionMode):
-    """Leave parameters as they are: to draw what nobody reads, torch would load its compiler."""
+    """Draw no initial weights: nobody reads them here, and torch would load its compiler."""
 
     def __torch_function__(
         self,

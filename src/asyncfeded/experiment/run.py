@@ -1,4 +1,4 @@
-"""A run of the command line: its settings resolved once, its data, its world and its files."""
+"""A run of the command line: its settings, resolved once, its data, its world and its files."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -58,7 +58,7 @@ MOST_PARAMETERS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run with the task's own values in the places that its settings leave open."""
+    """A run's settings, with the task's own values for those that were not given."""
 
     settings: RunSettings
     task: RunnableTask
@@ -70,7 +70,7 @@ class ResolvedRun:
 
     @property
     def data_choice(self) -> DataChoice:
-        """Which data are used; clients have as many as in the paper where its devices are used."""
+        """Which data are used; with the paper's devices, clients have as many as in the paper."""
         settings = self.settings
         return DataChoice(
             settings.clients,
@@ -87,7 +87,7 @@ class ResolvedRun:
         return self.task.make_data(self.data_choice)
 
     def known(self, data: FederatedData | None = None) -> dict[str, Any]:
-        """Everything that is known of the run before it begins, as its summary has it.
+        """What is known of the run before it begins, as the summary lists it.
 
         Without the data, their digest is left out.
         """
@@ -109,7 +109,7 @@ class ResolvedRun:
         return ", ".join([self.task.title, *words, *hangs])
 
     def connection(self) -> AbstractContextManager[None]:
-        """Be connected to a Ray, where the run needs one: runs inside share it."""
+        """Be connected to a Ray, if the run needs one; runs inside share it."""
         return self._world(None, None, None).connection()
 
     def run(
@@ -121,7 +121,7 @@ class ResolvedRun:
         """Carry out the run; write its files if the settings name a folder for them.
 
         A run that ends early has the same files; its summary says that it did not finish.
-        `data` are the run's own, where they have been loaded already.
+        `data` are the run's data, if they were loaded before.
 
         The run is saved now and then to the folder `saved`, or to one inside that of its files; if
         it was saved there by an earlier process, it goes on.
@@ -239,7 +239,7 @@ class ResolvedRun:
 
 
 def resolve(settings: RunSettings) -> ResolvedRun:
-    """Fill in what the settings leave open; find what is wrong before anything is begun."""
+    """Fill in what was not given; find what is wrong before anything begins."""
     task = find_task(settings.task, settings.clients, settings.data_seed)
     if task.own:
         _check_clients(settings)

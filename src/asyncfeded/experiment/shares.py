@@ -1,4 +1,4 @@
-"""Who has how many examples of which class: of a task, or of a user's set dealt out to clients."""
+"""How many examples of each class each client has, in a task or in a file that is dealt out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A search for good hyperparameters whose trials are kept: a later call goes on with it."""
+"""A search for good hyperparameters; it keeps its trials, and a later call continues it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MADE_WITH = "made_with"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A point and what it gave; a value that is no number counts as the worst."""
+    """A point and what it gave; NaN counts as the worst value."""
 
     number: int
     point: Point
@@ -39,8 +39,8 @@ class Sweep:
     """A search in a folder: Optuna proposes the points and keeps them in a file of SQLite.
 
     `made_with` is everything that decides what a point gives; a folder belongs to one such sweep.
-    Each point is drawn by the seed and its number, so a sweep that was interrupted and goes on has
-    the points of one that was not.
+    The seed and its number decide each point, so a sweep that was interrupted tries the same points
+    as one that was not.
     """
 
     def __init__(

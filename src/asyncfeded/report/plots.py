@@ -122,7 +122,7 @@ def image_rows(
 
 
 def smoothed(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
-    """The mean of each value and its neighbours, `width` (odd) in all where there are so many."""
+    """The mean of each value and its neighbours, `width` (odd) in all, fewer at the ends."""
     reach = width // 2
     sums = np.cumsum(np.concatenate(([0.0], values)))
     index = np.arange(len(values))

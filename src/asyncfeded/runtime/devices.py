@@ -48,7 +48,7 @@ class CountsEpochs(Devices, Protocol):
     """Devices whose times are per epoch; where K counts mini-batches, they must be converted."""
 
     def for_steps(self, steps_per_epoch: Mapping[str, int]) -> Devices:
-        """The same devices for a K that counts mini-batches, of which an epoch has so many."""
+        """The same devices for a K that counts mini-batches, given how many an epoch has."""
 
 
 def for_unit(devices: Devices, steps_per_epoch: Mapping[str, int] | None) -> Devices:

@@ -110,7 +110,7 @@ def _handle(
             yield from replaced
         case Leaving(at, client_id, reason, lost_round):
             lost = None if lost_round is None else AWAY
-            # One that is given up while it was away has left before.
+            # A client that is given up while away has left already.
             tasks = server.leave(client_id, lost) if server.takes_part(client_id) else ()
             for task in tasks:
                 transport.send(task)
@@ -144,7 +144,10 @@ def _send(
 def _replace(
     server: Server, transport: Transport, seconds: float, unsent: TrainTask, successor: str
 ) -> Replaced:
-    """Let another client work in this client's place; it may return later."""
+    """Let another client work in this client's place, which may return later.
+
+    The receipt names a task that is not sent; it stays in the log, whose digest must not change.
+    """
     task = server.join(successor)  # first: a synchronous round must not find nobody at work
     server.take_back(unsent)
     transport.send(task)

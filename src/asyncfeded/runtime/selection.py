@@ -1,4 +1,4 @@
-"""Who is at work, if not all clients are at once."""
+"""Which clients are at work, where not all are at once."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,7 +11,7 @@ class Selection(Protocol):
         """The clients at work at the beginning, all different."""
 
     def after(self, client_id: str, seconds: float) -> str:
-        """Who takes the place of a client that has reported: it again, or one that rests.
+        """The client that takes the place of one that has reported: the same, or one at rest.
 
-        `seconds` is the time of the run. Who is chosen while away begins when it is back.
+        `seconds` is the time of the run. A client that is chosen while away begins when it is back.
         """

@@ -59,9 +59,9 @@ class DeviceModel:
 
     `suspension` is the paper's P (0 ≤ P ≤ 0.999). `jitter` is the standard deviation of the
     logarithm of the compute time, `transfer_spread` that of the transfer coefficient. An infinite
-    `bytes_per_second` makes transfers free. `start_up_seconds` is what a client's first round takes
-    longer, while its process starts. `hangs` says whether a hang loses a
-    round or delays it, and `recorded` which rounds are lost, where that is not drawn.
+    `bytes_per_second` makes transfers free. `start_up_seconds` are added to a
+    client's first round, while its process starts. `hangs` says whether a hang loses a round or
+    delays it. With `recorded`, the record says which rounds are lost, in place of a draw.
     """
 
     devices: Mapping[str, Device]
@@ -104,7 +104,7 @@ class DeviceModel:
         )
 
     def for_steps(self, steps_per_epoch: Mapping[str, int]) -> "DeviceModel":
-        """Return the same devices for a K that counts steps, of which an epoch has so many."""
+        """Return the same devices for a K that counts steps, given how many an epoch has."""
 
         def device(name: str) -> Device:
             whole, steps = self.devices[name], steps_per_epoch[name]

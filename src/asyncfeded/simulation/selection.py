@@ -13,18 +13,17 @@ from asyncfeded.runtime.saved import Saved
 
 DRAWS_AT_ONCE = 1024
 MOST_ASKED = 1000
-"""How many clients are asked whether they are there, for one choice."""
+"""How many clients are drawn at most for one choice."""
 
 
 class UniformSelection:
-    """Everybody who rests, and who has just reported, is as likely to be next.
+    """Draw the next client uniformly: from those at rest and the one that has just reported.
 
-    Those who rest stand in a line of which only the places that have changed are stored, so
-    that a choice takes the same time, and memory grows with the choices made, for any number of
-    clients.
+    Clients at rest stand in a line, of which only the changed places are stored. So a choice takes
+    the same time for any number of clients, and memory grows with the choices made.
 
-    With a `presence`, who is away is drawn again. After 1,000 draws in vain the client is chosen
-    that returns first: of all who rest or, if these are more than 1,000, of those drawn.
+    With a `presence`, a client that is away is drawn again. After 1,000 such draws, the client that
+    returns first is chosen: among all at rest or, if these are more than 1,000, among those drawn.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class UniformSelection:
         return [self._take_out() for _ in range(self._at_work)]
 
     def after(self, client_id: str, seconds: float = 0.0) -> str:
-        """Draw who is next; a client that has reported rests unless it is drawn again."""
+        """Draw the next client; the one that has reported rests unless it is drawn again."""
         self._moved[self._resting] = client_id  # it stands last in the line while one is drawn
         place = self._chosen(self._resting + 1, seconds)
         del self._moved[self._resting]
@@ -74,7 +73,7 @@ class UniformSelection:
             self._draw_stretch(self._drawn // DRAWS_AT_ONCE)
 
     def _take_out(self) -> str:
-        """Draw one who rests; the last of the line fills the gap."""
+        """Draw a client at rest; the last of the line fills its place."""
         place = self._chosen(self._resting, 0.0)
         self._resting -= 1
         chosen = self._standing_at(place)

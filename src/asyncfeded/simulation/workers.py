@@ -1,4 +1,4 @@
-"""Where training happens: when it is due, or ahead of time in other processes or threads."""
+"""Where training happens: here when it is due, or ahead of time in other processes or threads."""
 
 from typing import Literal, Protocol
 
@@ -19,7 +19,7 @@ class Workers(Protocol):
     """Trains tasks; every result is asked for once, in the order of virtual time."""
 
     def submit(self, task: TrainTask, due: float) -> None:
-        """Train this, the earlier the sooner it is due."""
+        """Train this task; tasks that are due sooner go first."""
 
     def result(self, task: TrainTask) -> ClientUpdate:
         """Wait for the update of a submitted task."""
