@@ -18,7 +18,7 @@ class PoolThatIsDoneAtOnce:
 
     _processes = None
 
-    def submit(self, make: object, settings: RunSettings) -> Future[Record]:
+    def submit(self, make: object, settings: RunSettings, saved: Path) -> Future[Record]:
         future: Future[Record] = Future()
         if settings.seed == 0:
             future.set_exception(TrainingError("client-1 failed"))

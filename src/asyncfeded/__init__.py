@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from asyncfeded.core.errors import (
         AsyncFedEDError,
         FileError,
+        InUseError,
         SettingError,
         StateError,
         TrainingError,
@@ -68,6 +69,7 @@ __all__ = [
     "Devices",
     "EventLog",
     "FileError",
+    "InUseError",
     "KeepBest",
     "LocalTraining",
     "MLflow",
@@ -126,6 +128,7 @@ __getattr__ = later(
         "Devices": "asyncfeded.runtime.devices",
         "EventLog": "asyncfeded.callbacks",
         "FileError": "asyncfeded.core.errors",
+        "InUseError": "asyncfeded.core.errors",
         "KeepBest": "asyncfeded.callbacks",
         "LocalTraining": "asyncfeded.learning.local_training",
         "MLflow": "asyncfeded.callbacks",

@@ -11,78 +11,14 @@ from asyncfeded.callbacks import Callback, Checkpoint, Run
 from asyncfeded.experiment.folders import RUN_FILES, result_folders
 from asyncfeded.runtime import Event
 from asyncfeded.version import __version__
+from cut_runs import RULE, Cut, check_same
 from in_process import asyncfeded_here
-
-RULE = """
-from dataclasses import replace
-from pathlib import Path
-
-from asyncfeded import rules
-
-CUT = Path(__file__).with_name("cut")  # says at which update the process is interrupted
-
-
-def cut():
-    rule = rules.fedasync(alpha=0.5)
-    updates = 0
-
-    def on_update(state, arrival):
-        nonlocal updates
-        updates += 1
-        if CUT.exists() and updates == int(CUT.read_text()):
-            CUT.unlink()
-            raise KeyboardInterrupt
-        return rule.on_update(state, arrival)
-
-    return replace(rule, name="cut", on_update=on_update)
-"""
-TASK = """
-import torch
-
-from asyncfeded import Task
-
-
-def tiny(clients: int, seed: int) -> Task:
-    draw = torch.Generator().manual_seed(seed)
-    inputs = [torch.randn(40, 3, generator=draw) for _ in range(clients)]
-    model = lambda: torch.nn.Linear(3, 2)
-    return Task([(x, (x.sum(dim=1) > 0).long()) for x in inputs], model)
-"""
-SAME = ("events.jsonl", "accuracy.csv", "clients.csv", "model.safetensors")
-
-
-class Cut:
-    """A folder in which runs of a rule and a task of the user's can be interrupted."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.rule = folder / f"rule_{folder.name}.py"
-        self.rule.write_text(RULE)
-        (folder / f"task_{folder.name}.py").write_text(TASK)
-        self.options = [
-            *("--rule", f"{self.rule.name}:cut", "--task", f"task_{folder.name}.py:tiny"),
-            *("--clients", "3", "--seconds", "4", "--evaluate-every", "0.5"),
-        ]
-
-    def run(self, out: str, *more: str, cut: int | None = None, command: str = "run") -> str:
-        """A run, interrupted in an update if one is named; gives what it said."""
-        if cut is not None:
-            (self.folder / "cut").write_text(str(cut))
-        done = asyncfeded_here(command, *self.options, *more, "--out", out)
-        assert done.returncode == (0 if cut is None else 130), done.stderr
-        return done.stderr
 
 
 @pytest.fixture
 def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cut:
     monkeypatch.chdir(tmp_path)
     return Cut(tmp_path)
-
-
-def check_same(left: Path, right: Path) -> None:
-    assert {path.name for path in right.iterdir()} == {path.name for path in left.iterdir()}
-    for name in SAME:
-        assert (left / name).read_bytes() == (right / name).read_bytes(), name
 
 
 @pytest.mark.parametrize("every", ["0.5", "100"])
@@ -209,3 +145,49 @@ def test_what_a_killed_process_was_writing_goes_when_the_run_goes_on(cut: Cut) -
     assert asyncfeded_here("resume", "out").returncode == 0
     cut.run("whole")
     check_same(cut.folder / "whole", cut.folder / "out")
+
+
+@pytest.mark.slow
+def test_a_comparison_keeps_its_finished_runs_and_goes_on_in_the_middle_of_one(cut: Cut) -> None:
+    more = ("--rule", "fedbuff", "--seed", "0", "--seed", "1", "--checkpoint-every", "0.5")
+    cut.options = [*more[:2], *cut.options, *more[2:]]
+    cut.run("whole", command="compare")
+    cut.run("out", command="compare", cut=40)
+    kept = Path("out/fedbuff/seed-1/summary.json").stat().st_mtime_ns
+    inside = Path(f"out/{cut.rule.name}-cut/seed-0")
+    assert list(inside.glob("checkpoint/snapshot-*")), "the test means a run in the middle"
+    done = asyncfeded_here("resume", "out", "--workers", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("is there already") == 2
+    assert done.stdout.count("goes on with version") == 1
+    assert Path("out/fedbuff/seed-1/summary.json").stat().st_mtime_ns == kept
+    for folder in sorted(Path("whole").glob("*/seed-*")):
+        check_same(folder, Path("out") / folder.relative_to("whole"))
+    assert {path.name for path in Path("out").iterdir()} == {
+        path.name for path in Path("whole").iterdir()
+    }
+    tables = [Path(name, "compare.csv").read_text().splitlines() for name in ("whole", "out")]
+    left, right = ([row.rpartition(",")[0] for row in table] for table in tables)
+    assert left == right, "but for the last column, wall_seconds"
+    both = [json.loads(Path(name, "summary.json").read_text())["runs"] for name in ("whole", "out")]
+    for run in (*both[0], *both[1]):
+        run |= {"wall_seconds": 0, "settings": {**run["settings"], "out": "", "workers": 1}}
+    assert both[0] == both[1]
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_in_the_middle_of_a_trial(cut: Cut) -> None:
+    sweep = ["--search", "alpha=0.1:0.9", "--sampler", "random", "--trials", "2"]
+    cut.options += [*sweep, "--seed", "0", "--seed", "1", "--checkpoint-every", "0.5"]
+    cut.run("whole", command="sweep")
+    cut.run("out", command="sweep", cut=650)
+    assert list(Path("out/checkpoint").glob("*/snapshot-*")), "the test means a run in the middle"
+    shutil.copytree("out", "copy")
+    for again in (["resume", "copy"], ["sweep", *cut.options, "--out", "out"]):
+        done = asyncfeded_here(*again)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "trial 1" not in done.stdout
+        assert done.stdout.count("is there already") == done.stdout.count("goes on with") == 1
+        for name in ("sweep.csv", "best.toml"):
+            assert Path(again[-1], name).read_bytes() == Path("whole", name).read_bytes()
+        assert not Path(again[-1], "checkpoint").exists()

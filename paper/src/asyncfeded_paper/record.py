@@ -111,10 +111,10 @@ def key(known: Mapping[str, Any]) -> str:
     return run_key({**given, "rule": known["rule"], "hyperparameters": told})
 
 
-def make_record(settings: RunSettings, data: FederatedData) -> Record:
-    """Carry out a run."""
+def make_record(settings: RunSettings, data: FederatedData, saved: Path | None = None) -> Record:
+    """Carry out a run, or go on with it from the folder in which it is saved now and then."""
     steering = _Steering(settings.seconds)
-    result = run_experiment(settings, [steering], data)
+    result = run_experiment(settings, [steering], data, saved)
     known = identity(settings, data.sha256)
     return Record(
         key=key(known),
@@ -153,6 +153,17 @@ class _Steering:
         place = (event.receipt.client_id, part)
         self._epochs.setdefault(place, []).append(float(event.epochs or 0))
         self._staleness.setdefault(place, []).append(event.receipt.staleness)
+
+    def state(self) -> dict[str, Any]:
+        """What was heard so far."""
+        heard = ((place, self._epochs[place], self._staleness[place]) for place in self._epochs)
+        return {"heard": [[*place, epochs, staleness] for place, epochs, staleness in heard]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where an earlier process has saved the run."""
+        for client, part, epochs, staleness in state["heard"]:
+            self._epochs[client, int(part)] = list(map(float, epochs))
+            self._staleness[client, int(part)] = list(map(float, staleness))
 
     def means(self) -> dict[str, dict[str, list[float | None]]]:
         """The mean of each part of the run; None where the client was not heard."""

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import fmean
 
 import torch
 
-from asyncfeded import SettingError, TrainingError
+from asyncfeded import InUseError, SettingError, TrainingError
 from asyncfeded.experiment import RunSettings
 from asyncfeded.store import RunStore
 from asyncfeded_paper.datasets import data_for, digest_for
@@ -156,8 +157,12 @@ class Laboratory:
             else:
                 standing.left.remove(unit.kind)
                 standing.running[key] = (unit, time.monotonic())
-                running[key] = _Running(pool.submit(_make, unit.settings), [unit])
+                running[key] = _Running(pool.submit(_make, unit.settings, self._saved(key)), [unit])
         return True
+
+    def _saved(self, key: str) -> Path:
+        """Where a run under way is saved, for the next process to go on with; then it is empty."""
+        return self._store.folder / f"{key}.running"
 
     def _keep(self, ended: Sequence[_Running]) -> None:
         """Keep the runs that did not fail, before anything is said of those that did."""
@@ -197,8 +202,12 @@ def _outcome(future: Future[Record], unit: Unit) -> Record:
         ) from None
 
 
-def _make(settings: RunSettings) -> Record:
-    return make_record(settings, data_for(settings))
+def _make(settings: RunSettings, saved: Path) -> Record:
+    data = data_for(settings)
+    try:
+        return make_record(settings, data, saved)
+    except InUseError:  # another command makes the same run; the first to be done is kept
+        return make_record(settings, data)
 
 
 def _make_pool(workers: int) -> ProcessPoolExecutor:

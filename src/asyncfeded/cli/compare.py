@@ -1,7 +1,8 @@
 """`asyncfeded compare`: several rules and seeds side by side."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +16,13 @@ from asyncfeded.cli.shared_options import (
     with_folder,
 )
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
-from asyncfeded.experiment.settings import comparison_settings
+from asyncfeded.experiment.settings import RunSettings, comparison_settings
 from asyncfeded.own_code import short_name
 from asyncfeded.tasks.paper_task import PAPER_RULES
+
+if TYPE_CHECKING:
+    from asyncfeded.cli.goes_on import How
+    from asyncfeded.experiment.begun import Begun
 
 
 @click.command(cls=GroupedCommand)
@@ -52,14 +57,32 @@ def compare(
     every = comparison_settings(values)
     first = with_folder(every[0], f"compare-{short_name(every[0].task)}", values)
     say_loading()
+    from asyncfeded.experiment.begun import make_begun
+
+    begun = make_begun("compare", values, target=target, track=list(track))
+    carry_out([first, *every[1:]], begun, "overwrite" if overwrite else "begin")
+
+
+def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
+    """Go on with a comparison that was interrupted; finished runs are kept."""
+    every = comparison_settings({**begun.settings, **changed, "out": str(out)})
+    carry_out(every, begun, "go on")
+
+
+def carry_out(every: list[RunSettings], begun: "Begun", how: "How") -> None:
+    """Carry out the runs into the folder of the first, and print the table."""
     from asyncfeded.callbacks.progress import Progress
+    from asyncfeded.cli.goes_on import opened
     from asyncfeded.comparison import Comparison
-    from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES, result_folders
+    from asyncfeded.experiment.begun import is_finished
+    from asyncfeded.experiment.finished import read_result
+    from asyncfeded.experiment.folders import COMPARISON_FILES, RUN_FILES
     from asyncfeded.experiment.run import resolve
     from asyncfeded.experiment.waits import waits_of
     from asyncfeded.report.tables import as_text
 
-    comparison = Comparison(target=target)
+    first, track = every[0], begun.options["track"]
+    comparison = Comparison(target=begun.options["target"])
     folder = first.out
     assert folder is not None
     named = [(plain_name(short_name(one.rule)), f"seed-{one.seed}") for one in every]
@@ -78,7 +101,7 @@ def compare(
     files = (*COMPARISON_FILES, *tracked_files(track, folder))
     folders = {folder: files} | {s.out: RUN_FILES for s in every if s.out is not None}
     with (
-        result_folders(folders, overwrite),
+        opened(first, folders, how, begun),
         runs[0].connection(),  # one Ray for all runs, where they need one
         comparison.written_to(folder, title),
     ):
@@ -86,7 +109,13 @@ def compare(
             say(console, line)
         for resolved, own in zip(runs, tracking, strict=True):
             rule, seed = short_name(resolved.settings.rule), resolved.settings.seed
-            result = resolved.run([*own, Progress(f"{rule:<19} seed {seed}", console)], examples)
+            place = resolved.settings.out
+            if how == "go on" and place is not None and is_finished(place):
+                result = read_result(place)
+                say(console, f"{rule:<19} seed {seed}  is there already")
+            else:
+                shown = Progress(f"{rule:<19} seed {seed}", console)
+                result = resolved.run([*own, shown], examples)
             comparison.add(rule, seed, result)
             warnings += [f"{rule}, seed {seed}: {warning}" for warning in result.warnings]
     clock = "virtual" if first.on == "virtual" else "real"

@@ -32,4 +32,5 @@ def opened(
             if not is_saved:
                 raise
             raise Interrupted(f"asyncfeded resume {shlex.quote(str(out))}") from None
-        forget(out)
+        for folder in folders:
+            forget(folder)

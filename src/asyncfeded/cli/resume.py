@@ -9,7 +9,7 @@ import click
 from asyncfeded.cli.shared_options import say_loading
 from asyncfeded.core.errors import StateError
 
-GO_ON = {"run": "asyncfeded.cli.run"}
+GO_ON = {name: f"asyncfeded.cli.{name}" for name in ("run", "compare", "sweep")}
 """Where each command's way to go on is."""
 
 
@@ -18,10 +18,11 @@ GO_ON = {"run": "asyncfeded.cli.run"}
 @click.option("--workers", metavar="INTEGER", help="another number of workers than before")
 @click.option("--ray-address", metavar="TEXT", help="where the Ray cluster is now")
 def resume(folder: Path, workers: str | None, ray_address: str | None) -> None:
-    """Go on with the run in FOLDER, which was interrupted or killed, under its own settings.
+    """Go on with the run, comparison or sweep in FOLDER, which was interrupted or killed.
 
     Log, accuracy.csv, clients.csv and model become the same as without the interruption, for any
-    number of workers before and after. On Ray no update is lost that was acknowledged.
+    number of workers before and after. On Ray no update is lost that was acknowledged. Runs of a
+    comparison that were finished are kept, and so are the trials of a sweep.
 
     \b
     Examples:

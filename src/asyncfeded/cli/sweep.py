@@ -16,6 +16,8 @@ from asyncfeded.experiment.settings import RunSettings, comparison_settings
 from asyncfeded.own_code import short_name
 
 if TYPE_CHECKING:
+    from asyncfeded.cli.goes_on import How
+    from asyncfeded.experiment.begun import Begun
     from asyncfeded.experiment.sweep import Sampler
 
 SHOWN = 10
@@ -66,14 +68,27 @@ def sweep(
     values = {"rule": "asyncfeded", "seed": [0], **given_values(options, config)}
     if "out" not in values:
         raise SettingError("out must be given: the folder keeps the trials for a later call")
-    rule = str(values["rule"])
-    bases = comparison_settings(values)
-    from asyncfeded.callbacks.goals import goal_of
-
+    comparison_settings(values)
     say_loading()
+    from asyncfeded.experiment.begun import make_begun
+
+    asked = {"search": list(search), "trials": trials, "sampler": sampler, "metric": metric}
+    begun = make_begun("sweep", values, **asked)
+    carry_out(values, begun, "overwrite" if overwrite else "begin")
+
+
+def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
+    """Go on with a sweep that was interrupted, also in the middle of a trial."""
+    carry_out({**begun.settings, **changed, "out": str(out)}, begun, "go on")
+
+
+def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
+    """Try points until there are enough, and print the best."""
+    from asyncfeded.callbacks.goals import goal_of
     from asyncfeded.callbacks.progress import Progress
+    from asyncfeded.cli.goes_on import opened
     from asyncfeded.comparison.yardstick import Yardstick
-    from asyncfeded.experiment.folders import result_folders
+    from asyncfeded.experiment.begun import saved_in, write_begun
     from asyncfeded.experiment.hyperparameters import read_value
     from asyncfeded.experiment.run import resolve
     from asyncfeded.experiment.search_space import read_space
@@ -81,11 +96,16 @@ def sweep(
     from asyncfeded.experiment.waits import waits_of
     from asyncfeded.report.tables import as_text
 
+    bases = comparison_settings(values)
+    rule, metric = str(values["rule"]), begun.options["metric"]
+    search, trials = begun.options["search"], begun.options["trials"]
+    sampler: Sampler = begun.options["sampler"]
     space = read_space(rule, search)
     for name in space:
         if name in values:
             raise SettingError(f"{name} must be searched or given, not both; given {values[name]}")
     base = bases[0]
+    out = Path(values["out"])
     first = resolve(base)
     examples = first.load_data()
     given = {name: read_value(rule, name, value) for name, value in base.hyperparameters.items()}
@@ -99,7 +119,12 @@ def sweep(
         for settings in comparison_settings({**values, **texts}):
             resolved = resolve(settings.model_copy(update={"out": None}))
             label = f"trial {number:<3} seed {settings.seed}"
-            result = resolved.run([Progress(label, console)], examples)
+            key = resolved.key(examples)
+            if (kept := search_on.kept(key)) is not None:
+                say(console, f"{label}  is there already")
+                found.append(kept)
+                continue
+            result = resolved.run([Progress(label, console)], examples, saved_in(out) / key)
             best = yardstick.best_of(result)
             if metric not in result.metrics:
                 measured = ", ".join(result.metrics)
@@ -107,18 +132,17 @@ def sweep(
                     f"metric must be one that is measured, {measured}; given {metric!r}"
                 )
             found.append(nan if best is None else best)
+            search_on.keep(key, found[-1])
         mean = fmean(found)
         shown = ", ".join(f"{name} {_shown(value)}" for name, value in point.items())
         say(console, f"trial {number}: {heading} {mean:{yardstick.form}}, {shown}")
         return mean
 
-    assert base.out is not None
     for line in waits_of(first):
         say(console, line)
-    with (
-        result_folders({base.out: SWEEP_FILES if overwrite else ()}, overwrite),
-        first.connection(),
-    ):
+    files = SWEEP_FILES if how == "overwrite" else ()
+    # A sweep that is there goes on, whichever command is given; what it is made with is compared.
+    with opened(base, {out: files}, "go on" if how == "begin" else how, begun), first.connection():
         made_with = {
             **base.model_dump(mode="json", exclude=DECIDES_NOTHING),
             "seeds": [settings.seed for settings in bases],
@@ -127,7 +151,9 @@ def sweep(
             "sampler": sampler,
             "metric": metric,
         }
-        search_on = Sweep(base.out, space, sampler, yardstick.goal, base.seed, made_with)
+        search_on = Sweep(out, space, sampler, yardstick.goal, base.seed, made_with)
+        if how == "begin" and base.checkpoint_every != 0:
+            write_begun(out, begun)
         try:
             search_on.run(trials, measure)
         finally:
@@ -140,7 +166,7 @@ def sweep(
     tried = len(search_on.tried())
     title = f"{first.title(short_name(rule))}: the best {len(rows)} of {tried} trials"
     say(console, as_text(title, ["trial", heading, *space], rows))
-    say(console, f"best settings: {base.out / 'best.toml'}")
+    say(console, f"best settings: {out / 'best.toml'}")
 
 
 def _plain(base: RunSettings, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
     AsyncFedEDError
     ├── SettingError       a setting out of its range, of the wrong type or unknown
     ├── FileError          a file or folder that cannot be read, written or understood
+    │   └── InUseError     a folder that another process uses
     ├── ClientStateError   a call that does not fit what the server knows of a client
     ├── VersionError       a version of the model that is not stored
     ├── StateError         a saved state that is damaged or does not fit
@@ -24,6 +25,10 @@ class SettingError(AsyncFedEDError, ValueError):
 
 class FileError(AsyncFedEDError):
     """A file or folder that cannot be read, written or understood."""
+
+
+class InUseError(FileError):
+    """A folder that another process uses."""
 
 
 class ClientStateError(AsyncFedEDError):

@@ -48,6 +48,8 @@ from asyncfeded.simulation.profiles import (
 from asyncfeded.simulation.suspension import read_hangs
 from asyncfeded.simulation.world import Virtual
 from asyncfeded.store.log import EventLog
+from asyncfeded.store.runs import run_key
+from asyncfeded.store.states import identity_of
 from asyncfeded.tasks.own_task import takes
 from asyncfeded.tasks.paper_task import DataChoice, RunnableTask, Widths
 from asyncfeded.tasks.registry import find_task
@@ -102,6 +104,10 @@ class ResolvedRun:
             **({} if data is None else {"data_sha256": data.sha256}),
             "hyperparameters": dict(self.rule.settings),
         }
+
+    def key(self, data: FederatedData) -> str:
+        """A name that tells the run from all that may give something else."""
+        return run_key(identity_of(self.known(data)))
 
     def title(self, *words: str) -> str:
         """The title of a plot: the task, these words, and P where devices are imposed."""
@@ -161,7 +167,7 @@ class ResolvedRun:
             write=lambda result: _write(_writers(module, result, settings.out, title)),
         )
         try:
-            return federation.run()
+            result = federation.run()
         except BaseException as error:
             early = getattr(error, "result", None)
             if isinstance(early, Result) and early.begun:
@@ -169,6 +175,10 @@ class ResolvedRun:
                     with suppress(FileError):  # what ended the run is the error to be seen
                         write()
             raise
+        for checkpoint in checkpoints:
+            with suppress(OSError):  # there is something else in it
+                checkpoint.folder.rmdir()
+        return result
 
     def _world(
         self,
@@ -259,10 +269,13 @@ def resolve(settings: RunSettings) -> ResolvedRun:
 
 
 def run_experiment(
-    settings: RunSettings, callbacks: Sequence[Callback] = (), data: FederatedData | None = None
+    settings: RunSettings,
+    callbacks: Sequence[Callback] = (),
+    data: FederatedData | None = None,
+    saved: Path | None = None,
 ) -> Result:
     """Resolve settings and carry out the run."""
-    return resolve(settings).run(callbacks, data)
+    return resolve(settings).run(callbacks, data, saved)
 
 
 def task_rule(task: RunnableTask, settings: RunSettings) -> AnyRule:

@@ -24,6 +24,7 @@ DATABASE = "sweep.db"
 SWEEP_FILES = (DATABASE, "sweep.csv", "best.toml")
 NAME = "sweep"
 MADE_WITH = "made_with"
+RUNS = "runs_of_the_trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,16 @@ class Sweep:
                 raise
             worst = -inf if self._goal == "max" else inf
             self._study.tell(trial, worst if isnan(value) else value)
+            self._study.set_user_attr(RUNS, {})
+
+    def kept(self, key: str) -> float | None:
+        """What a finished run of the trial under way has given; None if it is not finished."""
+        value = self._study.user_attrs.get(RUNS, {}).get(key)
+        return None if value is None else float(value)
+
+    def keep(self, key: str, value: float) -> None:
+        """Take note of a finished run, so that an interrupted trial need not make it again."""
+        self._study.set_user_attr(RUNS, {**self._study.user_attrs.get(RUNS, {}), key: value})
 
     def write(self, heading: str, given: Mapping[str, Any]) -> None:
         """Write sweep.csv, and best.toml: the settings that were given, with the best point."""

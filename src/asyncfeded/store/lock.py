@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from asyncfeded.core.errors import FileError
+from asyncfeded.core.errors import InUseError
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def locked(folder: Path, in_use: str) -> Iterator[int]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise FileError(in_use) from None
+            raise InUseError(in_use) from None
         except OSError:
             pass  # a file system without locks
         yield descriptor
