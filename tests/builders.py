@@ -7,6 +7,7 @@ import numpy as np
 from asyncfeded import ClientUpdate, TrainTask
 from asyncfeded.core.rule import Arrival, Work
 from asyncfeded.core.vectors import Vector, norm_and_distance
+from asyncfeded.runtime.transport import Signal
 
 
 def vector(*values: float) -> Vector:
@@ -45,3 +46,20 @@ def arrival(
         delta_norm=delta_norm,
         distance=distance,
     )
+
+
+class Fixed:
+    """A transport that brings these signals, whatever is sent."""
+
+    def __init__(self, *signals: Signal) -> None:
+        self.sent: list[TrainTask] = []
+        self._signals = iter(signals)
+
+    def send(self, task: TrainTask) -> None:
+        self.sent.append(task)
+
+    def next_signal(self) -> Signal | None:
+        return next(self._signals, None)
+
+    def close(self) -> None:
+        pass

@@ -1,12 +1,22 @@
 """The loop with a scripted transport: what it sends, yields and evaluates, and when."""
 
+from math import inf, nan
+
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.evaluation import Evaluation, Pending
-from asyncfeded.runtime.events import Evaluated, Finished, Joined, Left, Received, Started
+from asyncfeded.runtime.events import (
+    Evaluated,
+    Finished,
+    Joined,
+    Left,
+    Received,
+    RoundLost,
+    Started,
+)
 from asyncfeded.runtime.loop import run
-from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Signal
-from builders import answer, vector
+from asyncfeded.runtime.transport import REJOINED, Arriving, Joining, Leaving, Losing, Signal
+from builders import Fixed, answer, vector
 
 
 class Scripted:
@@ -103,3 +113,45 @@ def test_a_loop_that_is_dropped_closes_its_transport() -> None:
         next(events)
     events.close()
     assert transport.closed
+
+
+def test_time_never_goes_back_whatever_the_clock_of_a_transport_does() -> None:
+    times = [3.0, 1.0, nan, 4.0, -inf, 1e300, 5.0]
+    transport = Fixed(*(Joining(t, f"client-{number}") for number, t in enumerate(times)))
+    server = Server(vector(0), rules.asyncfeded())
+    events = run(server, transport, 10.0, lambda *_: lambda: Evaluation({}), 2.0)
+    joined = [event.seconds for event in events if isinstance(event, Joined)]
+    assert joined == [3.0, 3.0, 3.0, 4.0, 4.0, 10.0, 10.0]
+
+
+def test_a_client_that_joins_twice_has_begun_anew_and_loses_its_round() -> None:
+    transport = Fixed(Joining(0.0, "a"), Joining(1.0, "a"))
+    server = Server(vector(0), rules.asyncfeded())
+    events = list(run(server, transport, 10.0))
+    assert events[2] == RoundLost(1.0, "a", 0, REJOINED, 1)
+    assert [task.round for task in transport.sent] == [0, 1]
+
+
+def test_a_client_that_joins_twice_and_waits_goes_on_with_the_others() -> None:
+    server = Server(vector(0), rules.fedavg())
+    transport = Fixed(
+        Joining(0.0, "a"),
+        Joining(0.0, "b"),
+        Losing(1.0, "a", 0),
+        Joining(2.0, "a"),
+        Losing(3.0, "b", 0),
+    )
+    list(run(server, transport, 10.0))
+    assert [(task.client_id, task.round) for task in transport.sent] == [
+        *(("a", 0), ("b", 0)),
+        *(("a", 1), ("b", 1)),
+    ]
+
+
+def test_a_loss_that_comes_late_or_twice_means_nothing() -> None:
+    lost = Losing(1.0, "a", 0)
+    transport = Fixed(Joining(0.0, "a"), lost, lost, Losing(1.0, "nobody", 0))
+    server = Server(vector(0), rules.asyncfeded())
+    events = list(run(server, transport, 10.0))
+    assert [type(event) for event in events] == [Started, Joined, RoundLost, Finished]
+    assert [task.round for task in transport.sent] == [0, 1]

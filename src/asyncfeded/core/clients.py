@@ -64,8 +64,7 @@ class Clients:
 
     def join(self, client_id: str) -> ClientRecord:
         """Let a client take part."""
-        if not isinstance(client_id, str) or not client_id:
-            raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
+        check_name(client_id)
         if client_id in self._taking_part:
             raise ClientStateError(
                 f"client {client_id!r} takes part already; let it leave before it joins again"
@@ -155,6 +154,12 @@ class Clients:
     def _count(self) -> None:
         awaited = 0 if self._population is None else self._population - len(self._left)
         self.size = max(len(self._taking_part) + len(self._resting), awaited)
+
+
+def check_name(client_id: object) -> None:
+    """Refuse what cannot be a client's id."""
+    if not isinstance(client_id, str) or not client_id:
+        raise ClientStateError(f"a client's id must be a non-empty string; given {client_id!r}")
 
 
 def protocol_fault(client: ClientRecord, update: ClientUpdate) -> Refusal | None:

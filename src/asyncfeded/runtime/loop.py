@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -29,6 +30,7 @@ from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.runtime.transport import (
     AWAY,
+    REJOINED,
     Arriving,
     Joining,
     Leaving,
@@ -61,6 +63,9 @@ def run(
     changes when an update arrives, so the loop looks before every signal which of these times have
     passed. An evaluation begins when it is due, and is yielded when the next is due: the run goes
     on meanwhile, and the order of the events is the same however long an evaluation takes.
+
+    Time never goes back, whatever the transport's clock does: a signal from before the one before
+    counts as simultaneous with it, and a signal from after the end as one at the end.
     """
     control = Run(server, seconds) if control is None else control
     measure = _Measurements(server, evaluate, evaluate_every, control)
@@ -77,9 +82,11 @@ def run(
             control.at_rest(now)
             if (signal := transport.next_signal()) is None:
                 break
-            yield from measure.due_before(signal.seconds)
+            at = min(max(now, signal.seconds), seconds)
+            yield from measure.due_before(at)
             if control.stopped_by is None:
-                now = signal.seconds
+                now = at
+                signal = signal if at == signal.seconds else replace(signal, seconds=at)
                 yield from _handle(server, transport, selection, signal)
         yield from measure.due_before(seconds)
         now = seconds if control.stopped_by is None else max(now, measure.latest)
@@ -91,6 +98,11 @@ def _handle(
     server: Server, transport: Transport, selection: Selection | None, signal: Signal
 ) -> Iterator[Event]:
     match signal:
+        case Joining(at, client_id) if server.takes_part(client_id):
+            number = server.round_of(client_id)
+            if number is not None:  # else it waits for others, and goes on with them
+                lost = Losing(at, client_id, number, REJOINED)
+                yield from _handle(server, transport, selection, lost)
         case Joining(at, client_id):
             task = server.join(client_id)
             transport.send(task)
@@ -104,14 +116,16 @@ def _handle(
             yield _received(at, update, receipt)
             yield from replaced
         case Losing(at, client_id, number, reason):
+            if server.round_of(client_id) != number:
+                return
             tasks = server.lose_round(client_id, number, reason)
             replaced = _send(server, transport, selection, at, tasks)
             yield RoundLost(at, client_id, number, reason, server.version)
             yield from replaced
         case Leaving(at, client_id, reason, lost_round):
-            lost = None if lost_round is None else AWAY
+            why = None if lost_round is None else AWAY
             # A client that is given up while away has left already.
-            tasks = server.leave(client_id, lost) if server.takes_part(client_id) else ()
+            tasks = server.leave(client_id, why) if server.takes_part(client_id) else ()
             for task in tasks:
                 transport.send(task)
             if lost_round is not None:

@@ -3,20 +3,26 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from asyncfeded.core.clients import check_name
 from asyncfeded.core.messages import ClientUpdate, TrainTask
 
 SUSPENDED = "suspended"
 """Why a round was lost: its client hung."""
 AWAY = "away"
 """Why a round was lost: its client went away in the middle of it, and comes back later."""
+REJOINED = "rejoined"
+"""Why a round was lost: its client began anew without having left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A client asks to take part."""
+    """A client asks to take part. If it takes part already, it has begun anew."""
 
     seconds: float
     client_id: str
+
+    def __post_init__(self) -> None:
+        check_name(self.client_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,10 @@ class Arriving:
 
 @dataclass(frozen=True, slots=True)
 class Losing:
-    """A client's update will not come; the client asks for another task."""
+    """A client's update will not come; the client asks for another task.
+
+    If the client is not in this round, this comes too late and means nothing.
+    """
 
     seconds: float
     client_id: str
@@ -64,7 +73,10 @@ Signal = Joining | Arriving | Losing | Leaving | Quiet
 
 
 class Transport(Protocol):
-    """Carries tasks to clients and brings back their signals, in the order of its time."""
+    """Carries tasks to clients and brings back their signals, in the order of its time.
+
+    A network may deliver what a client says late, twice or never: server and loop bear all of it.
+    """
 
     def send(self, task: TrainTask) -> None:
         """Give a client its task."""
