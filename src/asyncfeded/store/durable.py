@@ -8,9 +8,9 @@ bits. So a signal is written down before the server hears it, and the tasks that
 until it is safe. While there are further signals, these are taken in meanwhile, and one sync
 serves all of them.
 
-After a crash, the signals that the journal has are handled again; nothing is sent. Every client
-that took part then begins anew: when it joins, its round of before is lost, and it goes on with the
-same K.
+After a crash, the signals that the journal has are handled again; nothing is sent. A client that
+took part may then send its update, or begin anew: when it joins, its round of before is lost, and
+it goes on with the same K. If it does neither for a long time, it has left.
 """
 
 from collections import deque
@@ -32,6 +32,10 @@ from asyncfeded.store.signals import encoded, plain_update
 
 RESTARTED = "server_restarted"
 """Why a round was lost: the server's process ended in the middle of it."""
+NOT_BACK = "not back after the server's restart"
+"""Why a client has left: its server restarted, and it was not heard of for a long time."""
+RETURN_SECONDS = 300.0
+"""How long a restarted server waits for a client that took part: nothing is to wait for ever."""
 MOST_HELD = 256
 """Tasks that wait for the disk at once; then the next signal waits, too."""
 
@@ -78,6 +82,9 @@ class Durable:
         self._replaying = True
         self._absent: set[str] = set()
         """Who took part before the restart and has not come back."""
+        self._awaited_until: float | None = None
+        self._heard: deque[Signal] = deque()
+        """Signals that come before the next one of `inner`."""
         self._held: deque[tuple[int, TrainTask]] = deque()
         self._number = 0
 
@@ -99,43 +106,50 @@ class Durable:
                 return signal
             self._replaying = False
             self._absent = set(self._server.clients)
-        while True:
-            self._send_what_is_safe()
-            signal = self._inner.next_signal()
-            if isinstance(signal, Joining) and signal.client_id in self._absent:
-                signal = self._welcome_back(signal)
-                if signal is None:
-                    continue
-            break
-        match signal:
-            case None:
-                self._send_what_is_safe(all_of_it=True)
-                return None
-            case Quiet():
-                return signal
-            case Arriving(seconds, update, held_seconds):
-                plain = plain_update(update, self._server.parameters.size)
-                signal = Arriving(seconds, plain, held_seconds)
-            case Leaving():
-                self._absent.discard(signal.client_id)
-            case _:
-                pass
-        self._number = self._records.append(encoded(signal))
+        signal = self._meant()
+        if signal is not None and not isinstance(signal, Quiet):
+            self._number = self._records.append(encoded(signal))
         return signal
 
     def close(self) -> None:
         """End the inner transport."""
         self._inner.close()
 
-    def _welcome_back(self, joining: Joining) -> Losing | None:
-        """What it means to the server that a client is back of which it knows already.
+    def _meant(self) -> Signal | None:
+        """The next signal as it is to be written down and handled."""
+        while True:
+            match signal := self._heard.popleft() if self._heard else self._listen():
+                case Joining(seconds, name) if name in self._absent:
+                    self._absent.remove(name)
+                    number = self._server.round_of(name)
+                    if number is not None:
+                        return Losing(seconds, name, number, RESTARTED)
+                    # It waits for the end of a round: it is as it should be.
+                case Arriving(seconds, update, held_seconds):
+                    plain = plain_update(update, self._server.parameters.size)
+                    self._absent.discard(plain.client_id)  # it is there, and awaits an answer
+                    return Arriving(seconds, plain, held_seconds)
+                case Leaving(_, name) | Losing(_, name):
+                    self._absent.discard(name)
+                    return signal
+                case _:
+                    return signal
 
-        Its round is lost; if it waits for the end of a round, it is as it should be.
-        """
-        name = joining.client_id
-        self._absent.remove(name)
-        number = self._server.round_of(name)
-        return None if number is None else Losing(joining.seconds, name, number, RESTARTED)
+    def _listen(self) -> Signal | None:
+        """Wait for the next signal; who has not come back in time has left."""
+        self._send_what_is_safe()
+        signal = self._inner.next_signal()
+        if signal is None:
+            self._send_what_is_safe(all_of_it=True)
+        elif self._absent:
+            if self._awaited_until is None:
+                self._awaited_until = signal.seconds + RETURN_SECONDS
+            if signal.seconds >= self._awaited_until:
+                gone = [name for name in self._server.clients if name in self._absent]
+                self._heard.extend(Leaving(signal.seconds, name, NOT_BACK) for name in gone)
+                self._heard.append(signal)
+                return self._heard.popleft()
+        return signal
 
     def _send_what_is_safe(self, all_of_it: bool = False) -> None:
         """Send the tasks whose signals are safe; wait for it if nothing else is to be done."""
