@@ -20,9 +20,6 @@ import numpy as np
 
 from asyncfeded.core.errors import FileError
 
-MOST_BYTES = 64 * 2**20
-"""More than any file of settings or figures has, and small enough to read."""
-
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
@@ -69,19 +66,6 @@ def write_json(path: str | Path, value: object, *, indent: int | None = 2) -> No
     except (TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{str(path)!r} cannot be written as JSON: {error}") from None
     write_text(path, text + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """Read a file of JSON, of a size that is safe to read."""
-    try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise FileError(f"{str(path)!r} has {size} bytes, at most {MOST_BYTES} are read")
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{str(path)!r} is damaged: {error}") from None
 
 
 def write_table(path: str | Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

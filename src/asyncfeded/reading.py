@@ -9,6 +9,8 @@ from typing import Any
 
 from asyncfeded.core.errors import FileError
 
+MOST_BYTES = 64 * 2**20
+"""More than any file of JSON that we write."""
 _AT_ONCE = 2**20
 
 
@@ -31,6 +33,16 @@ def read_bytes(path: Path, most_bytes: int) -> bytearray:
 def read_text(path: Path, most_bytes: int) -> str:
     """Read a file of UTF-8, as above; other text is a UnicodeDecodeError, a ValueError."""
     return read_bytes(path, most_bytes).decode("utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON that this package has written."""
+    try:
+        return parse_json(read_bytes(path, MOST_BYTES))
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise FileError(f"{str(path)!r} is damaged: {error}") from None
 
 
 def parse_json(content: bytes | bytearray | str) -> Any:

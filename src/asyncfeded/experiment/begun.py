@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from asyncfeded import own_code
 from asyncfeded.callbacks.checkpoint import LOG_FILE
 from asyncfeded.core.errors import FileError, StateError
-from asyncfeded.files import read_json, write_json
+from asyncfeded.files import write_json
+from asyncfeded.reading import read_json
 from asyncfeded.version import __version__
 
 CHECKPOINT = "checkpoint"
