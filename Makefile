@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SECONDS := 600
 PROCESSES := 2
 
-.PHONY: run paper test test-quick soak check format bench docs dist clean help
+.PHONY: run paper test test-quick soak fuzz check format bench docs dist clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
@@ -31,6 +31,9 @@ test-quick: $(VENV)/.dev  ## the tests without the slow ones, in less than a min
 soak: $(VENV)/.dev  ## simulate faults of the disk: SECONDS=600 long, or EVENTS=10000000 of them
 	cd tests && ../$(BIN)/python -m faults --processes $(PROCESSES) --seconds $(SECONDS) \
 		$(if $(EVENTS),--events $(EVENTS))
+
+fuzz: $(VENV)/.fuzz  ## give every reader of outside bytes what nobody wrote, for SECONDS=600
+	cd tests && ../$(BIN)/python -m fuzz --seconds $(SECONDS)
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -69,6 +72,10 @@ $(VENV)/.paper: $(VENV)/.package paper/pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.package $(VENV)/.paper
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev
+	$(BIN)/pip install --quiet --editable '.[fuzz]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.package

@@ -1,0 +1,39 @@
+"""All targets by name."""
+
+import json
+
+from asyncfeded.experiment.begun import make_begun
+from fuzz import file_targets as files
+from fuzz import journal_target, state_targets
+from fuzz.file_targets import one
+from fuzz.target import Target
+
+TARGETS = {
+    "codec": Target(state_targets.read_tree, state_targets.trees, is_tree=True),
+    "signals": Target(state_targets.read_signal, state_targets.signals, is_tree=True),
+    "states": Target(state_targets.read_state, state_targets.states, is_tree=True),
+    "journal": Target(journal_target.read_changed, journal_target.changes),
+    "models": Target(files.read_model, files.models),
+    "data": Target(files.read_data, files.data_files),
+    "writers": Target(files.read_writers, files.writers),
+    "times": Target(files.read_times, one(files.CSV_TIMES)),
+    "daily-times": Target(files.read_daily_times, one(files.CSV_TIMES)),
+    "traces": Target(files.read_traces, files.traces),
+    "hangs": Target(files.read_recorded_hangs, one(files.CSV_HANGS)),
+    "npz": Target(files.read_npz, files.npzs),
+    "labels": Target(files.read_labels, one(b"x,y\n1,2\n3,cat\n")),
+    "leaf": Target(files.read_leaf, files.leaf_shards),
+    "leaf-text": Target(files.read_leaf_text, files.leaf_texts),
+    "roles": Target(files.read_role_texts, one(b'{"A": {"play": "P", "text": "To be"}}')),
+    "settings": Target(
+        files.read_settings,
+        one(b'task = "synthetic-1-1"\nseconds = 10.5\nlam = 1\nwidths = [16, 32]\n'),
+    ),
+    "begun": Target(
+        files.read_begun_run,
+        one(json.dumps(make_begun("run", {"seconds": 1}).model_dump(mode="json")).encode()),
+    ),
+    "stored-runs": Target(
+        files.read_stored_run, one(b'{"key": "0123456789abcdef", "settings": {}, "curve": [1.5]}')
+    ),
+}
