@@ -19,6 +19,7 @@ from asyncfeded.data.columns import Column, read_column
 from asyncfeded.data.femnist import Writers, read_leaf_writers
 from asyncfeded.data.role_files import read_leaf_roles, read_roles
 from asyncfeded.experiment.begun import BEGUN_FILE, CHECKPOINT, read_begun
+from asyncfeded.experiment.finished import read_result
 from asyncfeded.experiment.settings import read_config, run_settings
 from asyncfeded.learning.saving import save_module
 from asyncfeded.simulation.suspension import read_hangs
@@ -28,6 +29,18 @@ from leaf_folders import TEXT, image, shard, windows, write_side
 
 CSV_TIMES = b"client,start,end\na,0,3600\nb,10.5,20\na,4000,5000\n"
 CSV_HANGS = b"client,round,hang\na,0,1.5\nb,7,0\n"
+RESULTS = {
+    "summary.json": json.dumps(
+        {
+            "settings": {"on": "virtual"},
+            **{name: {"a": 1} for name in ("rejected", "lost_rounds", "lost")},
+            **dict.fromkeys(("updates", "versions", "wall_seconds"), 3),
+            **dict.fromkeys(("kernel", "log_sha256", "stopped_by"), "text"),
+        }
+    ).encode(),
+    "accuracy.csv": b"seconds,version,accuracy,loss\n0.0,1,0.5,0.25\n2.0,7,0.75,0.125\n",
+    "clients.csv": b"client,source,examples,updates,accuracy,lost_rounds\na,,9,3,0.5,0\nb,,1,2,,1\n",
+}
 DTYPES = {"x": "float32", "n": "int64"}
 
 
@@ -206,6 +219,21 @@ def read_stored_run(content: bytes) -> None:
     store = RunStore(in_file(b"", "x").parent / "store")
     (store.folder / "0123456789abcdef.json").write_bytes(content)
     store.get("0123456789abcdef")
+
+
+def read_results(content: bytes) -> None:
+    """The files of a finished run; the first byte says which of them this is."""
+    folder = in_file(b"", "x").parent / "finished"
+    folder.mkdir(exist_ok=True)
+    for name, sound in RESULTS.items():
+        (folder / name).write_bytes(sound)
+    (folder / list(RESULTS)[content[0] % len(RESULTS) if content else 0]).write_bytes(content[1:])
+    read_result(folder)
+
+
+def results() -> Iterator[bytes]:
+    for number, content in enumerate(RESULTS.values()):
+        yield bytes([number]) + content
 
 
 def one(content: bytes) -> Callable[[], Iterator[bytes]]:

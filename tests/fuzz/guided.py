@@ -30,7 +30,6 @@ def main() -> None:
     options = parser.parse_args()
     with atheris.instrument_imports(include=["asyncfeded"], exclude=NOT_INSTRUMENTED):
         from fuzz.targets import TARGETS
-    from fuzz.mutation import mutated_tree
     from fuzz.target import accepts
 
     target = TARGETS[options.target]
@@ -43,10 +42,10 @@ def main() -> None:
     words.write_text("".join(f'"{word}"\n' for word in (w.replace('"', '\\"') for w in WORDS)))
 
     def changed(content: bytes, longest: int, number: int) -> bytes:
-        """Half of the time a tree is changed as a tree, otherwise as bytes."""
+        """Half of the time what the input holds is changed, otherwise its bytes."""
         random = Random(number)
-        if random.random() < 0.5 and content:
-            other = mutated_tree(content, random)
+        if random.random() < 0.5 and target.mutated is not None:
+            other = target.mutated(content, random)
             if len(other) <= longest:
                 return other
         return bytes(atheris.Mutate(content, longest))
@@ -66,7 +65,7 @@ def main() -> None:
     def read(content: bytes) -> None:  # what is returned would say whether to keep the input
         accepts(target, content)
 
-    extra = {"custom_mutator": changed} if target.is_tree else {}
+    extra = {"custom_mutator": changed} if target.mutated is not None else {}
     atheris.Setup(arguments, read, **extra)
     atheris.Fuzz()
 

@@ -1,5 +1,6 @@
 """Changes of an input: of its bytes, or of the tree that it holds."""
 
+import json
 from random import Random
 from typing import Any
 
@@ -56,6 +57,17 @@ def mutated_tree(content: bytes, random: Random) -> bytes:
         return encode(tree)
     except StateError:
         return mutated_bytes(content, random)
+
+
+def mutated_header(content: bytes, random: Random) -> bytes:
+    """A place in the header of safetensors changed, and its length with it."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8 : 8 + length])
+    except (ValueError, RecursionError):
+        return mutated_bytes(content, random)
+    changed = json.dumps(_changed(header, random)).encode()
+    return len(changed).to_bytes(8, "little") + changed + content[8 + length :]
 
 
 def _changed(tree: Any, random: Random) -> Any:

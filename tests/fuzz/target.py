@@ -4,6 +4,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from asyncfeded.core.errors import AsyncFedEDError
@@ -14,17 +15,19 @@ MEMORY_PER_BYTE = 200
 LONGEST_ERROR = 1000
 
 Read = Callable[[bytes], object]
+Mutate = Callable[[bytes, Random], bytes]
 
 
 class Target(NamedTuple):
     """A reader. `read` raises an AssertionError if what it has read does not hold.
 
-    `seeds` are sound inputs to begin with. `is_tree` says that inputs are trees of `store/codec`.
+    `seeds` are sound inputs to begin with. `mutated` changes what an
+    input holds, where changes of its bytes would hardly reach the reader.
     """
 
     read: Read
     seeds: Callable[[], Iterable[bytes]]
-    is_tree: bool = False
+    mutated: Mutate | None = None
 
 
 def accepts(target: Target, content: bytes) -> bool:

@@ -1,14 +1,13 @@
 """Every target takes its own seeds, and stands whatever is changed in them."""
 
-from collections.abc import Callable
 from random import Random
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from fuzz.mutation import mutated_bytes, mutated_tree
-from fuzz.target import accepts, check_memory
+from fuzz.mutation import mutated_bytes
+from fuzz.target import Mutate, accepts, check_memory
 from fuzz.targets import TARGETS
 
 EXAMPLES = 60
@@ -27,12 +26,10 @@ def test_a_target_takes_its_seeds_in_little_memory(name: str) -> None:
     ("name", "mutated"),
     [
         *((name, mutated_bytes) for name in TARGETS),
-        *((name, mutated_tree) for name, target in TARGETS.items() if target.is_tree),
+        *((name, target.mutated) for name, target in TARGETS.items() if target.mutated),
     ],
 )
-def test_a_target_stands_whatever_is_changed_in_its_seeds(
-    name: str, mutated: Callable[[bytes, Random], bytes]
-) -> None:
+def test_a_target_stands_whatever_is_changed_in_its_seeds(name: str, mutated: Mutate) -> None:
     target = TARGETS[name]
     seeds = list(target.seeds())
 

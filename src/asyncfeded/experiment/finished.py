@@ -2,11 +2,12 @@
 
 import csv
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 from asyncfeded.core.errors import StateError
 from asyncfeded.experiment.begun import SUMMARY_FILE
-from asyncfeded.files import read_json
+from asyncfeded.reading import MOST_BYTES, read_json, read_text
 from asyncfeded.result import ClientFigures, Result
 from asyncfeded.runtime.events import Evaluated
 
@@ -38,17 +39,17 @@ def read_result(folder: Path) -> Result:
             finished=True,
             stopped_by=summary["stopped_by"],
         )
-    except (LookupError, TypeError, ValueError, csv.Error, OSError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, csv.Error, OSError) as error:
         raise StateError(
-            f"the results in {str(folder)!r} are damaged: {error!r}; remove the folder, and its "
-            "run is made again"
+            f"the results in {str(folder)!r} are damaged: {error!r:.200}; remove the folder, and "
+            "its run is made again"
         ) from None
 
 
 def _rows(path: Path, first: int) -> list[tuple[list[str], dict[str, str]]]:
     """The rows of a table, each as its first cells and the others by name."""
-    with path.open(newline="", encoding="utf-8") as file:
-        headings, *rows = csv.reader(file)
+    text = StringIO(read_text(path, MOST_BYTES), newline="")
+    headings, *rows = csv.reader(text)
     return [(row[:first], dict(zip(headings[first:], row[first:], strict=True))) for row in rows]
 
 
