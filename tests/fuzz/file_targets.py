@@ -39,7 +39,7 @@ RESULTS = {
         }
     ).encode(),
     "accuracy.csv": b"seconds,version,accuracy,loss\n0.0,1,0.5,0.25\n2.0,7,0.75,0.125\n",
-    "clients.csv": b"client,source,examples,updates,accuracy,lost_rounds\na,,9,3,0.5,0\nb,,1,2,,1\n",
+    "clients.csv": b"client,source,examples,updates,accuracy,lost_rounds\na,,9,3,0.5,0\nb,,1,2,,1",
 }
 DTYPES = {"x": "float32", "n": "int64"}
 
