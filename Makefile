@@ -11,8 +11,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 SECONDS := 600
 PROCESSES := 2
+KILLS := 300
 
-.PHONY: run paper test test-quick soak fuzz check format bench docs dist clean help
+.PHONY: run paper test test-quick soak soak-kills fuzz check format bench docs dist clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
@@ -34,6 +35,9 @@ soak: $(VENV)/.dev  ## simulate faults of the disk: SECONDS=600 long, or EVENTS=
 
 fuzz: $(VENV)/.fuzz  ## give every reader of outside bytes what nobody wrote, for SECONDS=600
 	cd tests && ../$(BIN)/python -m fuzz --seconds $(SECONDS)
+
+soak-kills: $(VENV)/.dev  ## kill real processes at any moment, KILLS=300 of them, and let them go on
+	cd tests && ../$(BIN)/python -m kills --kills $(KILLS)
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .

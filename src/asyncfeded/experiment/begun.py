@@ -80,8 +80,8 @@ def write_begun(out: Path, begun: Begun) -> None:
 
 
 def is_begun(out: Path) -> bool:
-    """Whether a folder has something to go on with, or what is left of it."""
-    return any(_left_over(saved_in(out)))
+    """Whether a folder has something to go on with."""
+    return (saved_in(out) / BEGUN_FILE).is_file()
 
 
 def is_finished(out: Path) -> bool:

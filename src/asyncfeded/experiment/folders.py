@@ -43,7 +43,7 @@ def result_folders(folders: Mapping[Path, Iterable[str]], overwrite: bool) -> It
                 f"out {str(path.parent)!r} holds {path.name}, which this run would write: choose "
                 "another folder, or give --overwrite"
             )
-        for folder in folders if overwrite else ():
+        for folder in (folder for folder, names in folders.items() if names):
             forget(folder)
         for path in there:
             try:
