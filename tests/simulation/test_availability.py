@@ -280,7 +280,7 @@ def test_flash_s_own_cache_and_fedscale_s_trace_are_read_too(tmp_path: Path) -> 
         ("{", "availability cannot be read from .*: Expecting property name"),
         ("[" * 100_000, "availability cannot be read from .*: it is nested too deeply"),
         ({"u": 3}, "user 'u': must be a mapping; given 3"),
-        ({"u": {"model": 1}}, "user 'u': must have messages, ready_time, or active .* has model"),
+        ({"u": {"model": 1}}, "user 'u': must have messages, ready_time, or active .* has 'model'"),
         ({"u": {"messages": 3}}, "user 'u': messages must be a text; given 3"),
         ({"u": {"messages": "\n"}}, "user 'u': messages must have lines; given none"),
         ({"u": {"messages": "2020-01-28 10:00:00 wifi"}}, "line 1 of its messages must be a time,"),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from asyncfeded import PersistentMap, StateError
-from asyncfeded.store.codec import TREE, decode, encode
+from asyncfeded.store.codec import TREE, decode, encode, encode_in_pieces
+from asyncfeded.tensors import packed
 
 
 def written(text: str, **arrays: Any) -> bytes:
@@ -95,3 +96,21 @@ def test_another_format_is_refused_by_name() -> None:
         decode(content)
     with pytest.raises(StateError, match="has format None"):
         decode(save({TREE: np.frombuffer(b"1", np.uint8)}))
+
+
+def test_our_own_bytes_are_those_of_safetensors_with_arrays_that_begin_aligned() -> None:
+    arrays = {"a": np.arange(3, dtype=np.uint8), "b": np.arange(2.0), "c": np.zeros((0, 3), "f2")}
+    content = packed(arrays, {"x": 'a "quoted" text'})
+    read = load(content)
+    assert sorted(read) == sorted(arrays)
+    for name, array in arrays.items():
+        assert read[name].dtype == array.dtype
+        assert np.array_equal(read[name], array)
+    assert content == save(arrays, {"x": 'a "quoted" text'})
+
+
+def test_large_arrays_are_encoded_without_a_copy() -> None:
+    array = np.arange(2**15, dtype=np.float32)
+    pieces = encode_in_pieces(["text", array])
+    assert any(np.shares_memory(np.frombuffer(piece, np.uint8), array) for piece in pieces)
+    assert b"".join(pieces) == encode(["text", array])

@@ -10,7 +10,9 @@ from asyncfeded.core.rule import AnyRule
 from asyncfeded.runtime.events import Event, Left, RoundLost
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
+from asyncfeded.store.disk import Buffer
 from asyncfeded.store.durable import NOT_BACK, RESTARTED, RETURN_SECONDS, Durable
+from asyncfeded.store.sectors import plain_bytes
 from asyncfeded.store.signals import decoded
 from builders import Fixed, answer, vector
 
@@ -22,8 +24,8 @@ class Listed:
         self.contents: list[bytes] = []
         self.committed = 0
 
-    def append(self, content: bytes) -> int:
-        self.contents.append(content)
+    def append(self, *content: Buffer) -> int:
+        self.contents.append(b"".join(plain_bytes(content)))
         return len(self.contents)
 
     def wait_for(self, number: int) -> None:

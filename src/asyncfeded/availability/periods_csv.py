@@ -44,14 +44,14 @@ def _period(
     if not client:
         raise FileError(f"{where}: client must be a name; given {client!r}")
     if not (isfinite(start) and start >= 0):
-        raise FileError(f"{where}: start must be a number, at least 0; given {row['start']!r}")
+        raise FileError(f"{where}: start must be a number, at least 0; given {row['start']!r:.40}")
     if not (isfinite(end) and end > start):
         raise FileError(
-            f"{where}: end must be a number above {start:g}, the start; given {row['end']!r}"
+            f"{where}: end must be a number above {start:g}, the start; given {row['end']!r:.40}"
         )
     if start >= cycle:
         raise FileError(
             f"{where}: start must be below {cycle:g}, the seconds after which the periods begin "
-            f"again (repeat_every); given {row['start']!r}"
+            f"again (repeat_every); given {row['start']!r:.40}"
         )
     return client, (start, end)

@@ -55,7 +55,7 @@ def read_json(path: Path) -> tuple[dict[str, RecordedPeriods], dict[str, str]]:
         try:
             records[user] = _record(users[user])
         except TraceError as fault:
-            faults[user] = f"{str(path)!r}, user {user!r}: {fault}"
+            faults[user] = f"{str(path)!r}, user {user!r:.80}: {fault}"
         users[user] = None  # the text of a trace is much larger than its periods
     if not records:
         raise FileError(next(iter(faults.values())))
@@ -85,7 +85,7 @@ def _record(record: object) -> Recording:
         pairs = [list(pair) for pair in zip(starts, ends, strict=True)]
         finish = number(record.get("finish_time"))
         return _checked(Recording(0.0, finish, _pairs(pairs, "active and inactive")))
-    has = ", ".join(map(str, list(record)[:10])) or "nothing"
+    has = ", ".join(f"{name!r:.40}" for name in list(record)[:10]) or "nothing"
     raise TraceError(f"must have messages, ready_time, or active and inactive; it has {has}")
 
 

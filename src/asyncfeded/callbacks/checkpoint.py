@@ -13,7 +13,7 @@ from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import Event, Finished, Resumed, Started
 from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.transport import Transport
-from asyncfeded.store.codec import decode, encode
+from asyncfeded.store.codec import decode, encode_in_pieces, size_of
 from asyncfeded.store.disk import RealDisk
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
@@ -134,11 +134,11 @@ class Checkpoint:
 
     def _save(self, run: Run, seconds: float) -> None:
         began = time.monotonic()
-        content = encode(tree_of(run.state()))
+        content = encode_in_pieces(tree_of(run.state()))
         journal = self._journal if self._records is None else self._records
         assert journal is not None
-        journal.snapshot(content)
-        self._snapshot_bytes = len(content)
+        journal.snapshot(*content)
+        self._snapshot_bytes = size_of(content)
         self._set_next(seconds, time.monotonic() - began)
 
     def _set_next(self, seconds: float, taken: float) -> None:

@@ -23,6 +23,7 @@ PLAIN = "biufSU"
 MOST_BYTES = 2**31
 """More than a column of any set that fits into memory."""
 MOST_CSV_BYTES = 2**28
+MOST_SHOWN = 300
 UNREADABLE = (
     *(ValueError, TypeError, KeyError, SyntaxError, EOFError, RuntimeError, MemoryError),
     *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, csv.Error, TokenError),
@@ -116,7 +117,7 @@ def _texts(path: Path, name: str, values: list[str]) -> Column:
 
 def _check_name(path: Path, name: str, setting: str, known: list[str]) -> None:
     if name not in known:
+        columns = ", ".join(map(repr, known))[:MOST_SHOWN] or "no columns"
         raise SettingError(
-            f"{setting} must be one of {', '.join(map(repr, known)) or 'no columns'}, the columns "
-            f"of {str(path)!r}; given {name!r}"
+            f"{setting} must be one of {columns}, the columns of {str(path)!r}; given {name!r}"
         )

@@ -31,7 +31,7 @@ class LeafUser:
 
     def fault(self, what: str) -> FileError:
         """An error that names the file and this user."""
-        return FileError(f"{str(self.file)!r}, user {self.name!r}: {what}")
+        return FileError(f"{str(self.file)!r}, user {self.name!r:.80}: {what}")
 
 
 def is_leaf(folder: Path) -> bool:
@@ -100,10 +100,12 @@ def _read_shard(file: Path, side: str) -> Iterator[LeafUser]:
             sizes = len(user.x), len(user.y)
         except (KeyError, TypeError):
             raise FileError(
-                f"{str(file)!r}, user {name!r}: user_data must have lists x and y for this user"
+                f"{str(file)!r}, user {name!r:.80}: user_data must have lists x and y for this user"
             ) from None
         if sizes != (count, count):
-            raise user.fault(f"num_samples says {count}, but x has {sizes[0]} and y has {sizes[1]}")
+            raise user.fault(
+                f"num_samples says {count!r:.40}, but x has {sizes[0]} and y has {sizes[1]}"
+            )
         if count == 0:
             raise user.fault("has no samples: remove it from users and num_samples")
         yield user
@@ -116,7 +118,7 @@ def check_name(file: Path, name: object) -> None:
             return
     except UnicodeEncodeError:
         pass
-    raise FileError(f"{str(file)!r}: a name must be a text of valid characters; given {name!r}")
+    raise FileError(f"{str(file)!r}: a name must be a text of valid characters; given {name!r:.80}")
 
 
 def read_json(file: Path) -> Any:

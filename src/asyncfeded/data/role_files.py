@@ -108,9 +108,9 @@ def _role(file: Path, name: str, entry: Any) -> Role:
     check_name(file, name)
     text = entry.get("text") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
-        raise FileError(f"{str(file)!r}, role {name!r}: must have a text")
+        raise FileError(f"{str(file)!r}, role {name!r:.80}: must have a text")
     if not text.strip():
-        raise FileError(f"{str(file)!r}, role {name!r}: its text is empty: remove the role")
+        raise FileError(f"{str(file)!r}, role {name!r:.80}: its text is empty: remove the role")
     return Role(name, encode(text), np.array([len(text)], dtype=np.int64))
 
 

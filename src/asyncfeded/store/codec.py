@@ -9,7 +9,7 @@ bytes that are there before memory is taken, and what cannot be read is a StateE
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from asyncfeded.core.errors import StateError
 from asyncfeded.core.persistent import PersistentMap
 from asyncfeded.reading import parse_json
-from asyncfeded.tensors import Array, packed, unpacked
+from asyncfeded.tensors import Array, pieces, unpacked
 
 Tree = Any
 """An array, a number, a text, None, a list of trees or a mapping from texts to trees."""
@@ -30,10 +30,17 @@ MARK = "$"
 """Begins the keys that stand for something; a mapping with such a key of its own is a `$dict`."""
 DEEPEST = 100
 TREE = "tree"
+SMALL = 2**16
+"""Fewer bytes are quicker copied than written in pieces."""
 
 
 def encode(tree: Tree) -> bytes:
     """Turn a tree into bytes; equal trees give equal bytes."""
+    return b"".join(encode_in_pieces(tree))
+
+
+def encode_in_pieces(tree: Tree) -> list[bytes | memoryview]:
+    """The same bytes as pieces; large arrays are not copied, and must not change while in use."""
     arrays: dict[str, Array] = {}
     places: dict[tuple[object, ...], str] = {}
 
@@ -58,7 +65,8 @@ def encode(tree: Tree) -> bytes:
 
     text = json.dumps(plain(tree), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     arrays[TREE] = np.frombuffer(text.encode(), np.uint8)
-    return packed(arrays, {"format": str(FORMAT)})
+    found = pieces(arrays, {"format": str(FORMAT)})
+    return [b"".join(found)] if size_of(found) < SMALL else found
 
 
 def decode(content: bytes) -> Tree:
@@ -74,6 +82,11 @@ def decode(content: bytes) -> Tree:
         return _tree(parse_json(arrays.pop(TREE).tobytes()), arrays, DEEPEST)
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(f"its tree cannot be read: {error!r:.200}") from None
+
+
+def size_of(pieces: Iterable[bytes | memoryview]) -> int:
+    """How many bytes these are together."""
+    return sum(memoryview(piece).nbytes for piece in pieces)
 
 
 def _named(array: Array, arrays: dict[str, Array], places: dict[tuple[object, ...], str]) -> str:

@@ -28,7 +28,8 @@ from asyncfeded.runtime.transport import (
     Signal,
     Transport,
 )
-from asyncfeded.store.signals import encoded, plain_update
+from asyncfeded.store.disk import Buffer
+from asyncfeded.store.signals import encoded_in_pieces, plain_update
 
 RESTARTED = "server_restarted"
 """Why a round was lost: the server's process ended in the middle of it."""
@@ -47,8 +48,11 @@ class Records(Protocol):
     def committed(self) -> int:
         """The number of the last record that is safe."""
 
-    def append(self, content: bytes) -> int:
-        """Write a record and give its number."""
+    def append(self, *content: Buffer) -> int:
+        """Write a record, in any number of pieces, and give its number.
+
+        The pieces must not change before the record is safe.
+        """
 
     def wait_for(self, number: int) -> None:
         """Wait until this record and all before it are safe."""
@@ -108,7 +112,7 @@ class Durable:
             self._absent = set(self._server.clients)
         signal = self._meant()
         if signal is not None and not isinstance(signal, Quiet):
-            self._number = self._records.append(encoded(signal))
+            self._number = self._records.append(*encoded_in_pieces(signal))
         return signal
 
     def close(self) -> None:

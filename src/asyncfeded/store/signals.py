@@ -15,7 +15,7 @@ from asyncfeded.core.messages import NO_FIGURES, ClientUpdate
 from asyncfeded.core.validation import LARGEST_COUNT, are_counts, content_fault, fits_a_float
 from asyncfeded.core.vectors import FLOAT32
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
-from asyncfeded.store.codec import decode, encode
+from asyncfeded.store.codec import decode, encode_in_pieces
 
 NO_NUMBER: Any = "?"
 """Stands for what a client has sent in the place of a number."""
@@ -40,18 +40,23 @@ def plain_update(update: ClientUpdate, size: int) -> ClientUpdate:
 
 def encoded(signal: Signal) -> bytes:
     """A signal as bytes; an update must be plain."""
+    return b"".join(encoded_in_pieces(signal))
+
+
+def encoded_in_pieces(signal: Signal) -> list[bytes | memoryview]:
+    """The same bytes as pieces, one of which is the update's delta itself."""
     match signal:
         case Arriving(seconds, update, held_seconds):
             fields = {name: getattr(update, name) for name in _FIELDS}
             plain = {**fields, "figures": dict(update.figures)}
             held = None if held_seconds is None else float(held_seconds)
-            return encode(["arriving", float(seconds), plain, held])
+            return encode_in_pieces(["arriving", float(seconds), plain, held])
         case Joining(seconds, client_id):
-            return encode(["joining", float(seconds), client_id])
+            return encode_in_pieces(["joining", float(seconds), client_id])
         case Losing(seconds, client_id, number, reason):
-            return encode(["losing", float(seconds), client_id, number, reason])
+            return encode_in_pieces(["losing", float(seconds), client_id, number, reason])
         case Leaving(seconds, client_id, reason, lost_round):
-            return encode(["leaving", float(seconds), client_id, reason, lost_round])
+            return encode_in_pieces(["leaving", float(seconds), client_id, reason, lost_round])
         case Quiet():
             pass
     raise AssertionError(signal)
