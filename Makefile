@@ -29,7 +29,7 @@ test: $(VENV)/.dev  ## the tests
 test-quick: $(VENV)/.dev  ## the tests without the slow ones, in less than a minute
 	$(PYTEST) -m "not slow"
 
-soak: $(VENV)/.dev  ## simulate faults of the disk: SECONDS=600 long, or EVENTS=10000000 of them
+soak: $(VENV)/.dev  ## simulate faults of disk and network: SECONDS=600 long, or EVENTS=10000000 of them
 	cd tests && ../$(BIN)/python -m faults --processes $(PROCESSES) --seconds $(SECONDS) \
 		$(if $(EVENTS),--events $(EVENTS))
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from faults.chance import Chance
 from faults.journal_history import JournalHistory
+from faults.server_history import ServerHistory
 
 
 class History(Protocol):
@@ -18,8 +19,11 @@ class History(Protocol):
         """Go through the history; raises if an invariant does not hold."""
 
 
-LEVELS: dict[str, Callable[[int, bool], History]] = {"journal": JournalHistory}
-"""What is simulated: the journal on a simulated disk."""
+LEVELS: dict[str, Callable[[int, bool], History]] = {
+    "journal": JournalHistory,
+    "server": ServerHistory,
+}
+"""What is real: the journal alone, or a durable server with its loop, rule and journal."""
 
 
 class HistoryError(AssertionError):

@@ -9,7 +9,7 @@ process is killed, and the next one finds all that was written.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asyncfeded.store.disk import Bytes
@@ -42,6 +42,13 @@ class SimulatedDisk:
         self._safe: dict[str, SimulatedFile] = {}
         self._unsynced: list[tuple[str, dict[str, SimulatedFile | None]]] = []
         self._down = False
+        self.between: Callable[[], None] = lambda: None
+        """Called before every call: another thread may have its turn."""
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it has crashed."""
+        return self._down
 
     def copy(self) -> "SimulatedDisk":
         """The same content on another disk, which does not fail."""
@@ -131,6 +138,7 @@ class SimulatedDisk:
 
     def _reading(self, *call: object) -> None:
         """Reading changes nothing: to crash there is to crash before the next change."""
+        self.between()
         if self._down:
             raise Crash
         if self.chance.is_traced:

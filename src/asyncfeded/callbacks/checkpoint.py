@@ -1,8 +1,8 @@
 """Save a run to a folder, so that another process can go on with it."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import floor, inf
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from asyncfeded.runtime.events import Event, Finished, Resumed, Started
 from asyncfeded.runtime.saved import Saved
 from asyncfeded.runtime.transport import Transport
 from asyncfeded.store.codec import decode, encode_in_pieces, size_of
-from asyncfeded.store.disk import RealDisk
+from asyncfeded.store.disk import Disk, RealDisk
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
 from asyncfeded.store.journal import Journal
@@ -29,6 +29,11 @@ LARGEST_JOURNAL = 64 * 2**20
 """A journal that is longer than this and than four snapshots is begun anew with a snapshot."""
 LOG_FILE = "events.jsonl"
 """The log of a run that keeps no other: a run goes on only with its whole log."""
+
+
+OVER = b""
+"""The snapshot of a run that is over: there is nothing to go on with."""
+Writer = Journal | GroupCommit
 
 
 def is_saved(folder: Path) -> bool:
@@ -63,9 +68,10 @@ class Checkpoint:
     def __init__(self, folder: str | Path, every: float | None = None) -> None:
         require(every is None or every > 0, "every", "above 0", every)
         self.folder = Path(folder)
+        self.largest_journal = LARGEST_JOURNAL
         self._every = every
         self._journal: Journal | None = None
-        self._records: GroupCommit | None = None
+        self._records: Writer | None = None
         self._durable: Durable | None = None
         self._next = inf
         self._snapshot_bytes = 0
@@ -81,30 +87,40 @@ class Checkpoint:
         """Keep the folder for this process; gives the saved run to go on with, if asked to."""
         if resume and not self.folder.is_dir():
             raise self._nothing_saved()
-        with RealDisk(self.folder) as disk:
-            journal = self._journal = Journal(disk)
-            if journal.is_new and resume:
-                raise self._nothing_saved()
-            if not journal.is_new and not resume:
-                raise FileError(
-                    f"checkpoint {str(self.folder)!r} holds a saved run: go on with it by "
-                    "resume=…, remove it, or choose another folder"
-                )
-            self._next, self._finished, self._durable = inf, False, None
-            self._records = None
-            yield _saved_run(journal) if resume else None
-            if self._finished:
-                for name in sorted(disk.names(), reverse=True):  # the snapshot first
-                    if name.startswith(("snapshot-", "journal-")) or name == LOG_FILE:
-                        disk.delete(name)
+        with RealDisk(self.folder) as disk, self.opened_on(disk, Journal(disk), resume) as saved:
+            yield saved
 
     @contextmanager
-    def keeping_signals(self, transport: Transport, server: Server) -> Iterator[Transport]:
+    def opened_on(self, disk: Disk, journal: Journal, resume: bool) -> Iterator[SavedRun | None]:
+        """The same for a folder on any disk, with its journal."""
+        self._journal = journal
+        content = b"" if journal.is_new else bytes(journal.read_snapshot())
+        if content == OVER and resume:
+            raise self._nothing_saved()
+        if content != OVER and not resume:
+            raise FileError(
+                f"checkpoint {str(self.folder)!r} holds a saved run: go on with it by "
+                "resume=…, remove it, or choose another folder"
+            )
+        self._next, self._finished, self._durable = inf, False, None
+        self._records = None
+        yield _saved_run(journal, content) if resume else None
+        if self._finished:
+            with suppress(FileError, OSError):  # the run has its result; what stays does no harm
+                _empty(disk, journal)
+
+    @contextmanager
+    def keeping_signals(
+        self,
+        transport: Transport,
+        server: Server,
+        writing: Callable[[Journal], AbstractContextManager[Writer]] = GroupCommit,
+    ) -> Iterator[Transport]:
         """A transport whose signals are safe before they are answered; it replays those kept."""
         assert self._journal is not None
         journal = self._journal
         replayed = () if journal.is_new else (decoded(bytes(c)) for _, c in journal.records())
-        with GroupCommit(journal) as self._records:
+        with writing(journal) as self._records:
             self._durable = Durable(transport, self._records, server, replayed)
             yield self._durable
 
@@ -128,7 +144,7 @@ class Checkpoint:
         if self._durable is not None and self._records is not None:
             if self._durable.replaying:
                 return False
-            if self._records.size > max(LARGEST_JOURNAL, 4 * self._snapshot_bytes):
+            if self._records.size > max(self.largest_journal, 4 * self._snapshot_bytes):
                 return True
         return (time.monotonic() if self._every is None else seconds) >= self._next
 
@@ -154,12 +170,23 @@ class Checkpoint:
         )
 
 
-def _saved_run(journal: Journal) -> SavedRun:
-    """Read the last snapshot, and when the last signal after it came."""
-    state = decode(bytes(journal.read_snapshot()))
+def _empty(disk: Disk, journal: Journal) -> None:
+    """Delete the files of a run that is over, so that a crash leaves all of it or nothing."""
+    if not journal.is_new:
+        journal.snapshot(OVER)
+    for name in sorted(disk.names(), reverse=True):  # the snapshot first
+        if name.startswith(("snapshot-", "journal-")) or name == LOG_FILE:
+            disk.delete(name)
+            disk.sync_folder()
+
+
+def _saved_run(journal: Journal, content: bytes) -> SavedRun:
+    """Read the state in the last snapshot, and when the last signal after it came."""
+    state = decode(content)
     if not isinstance(state, dict) or not isinstance(state.get("seconds"), float):
         raise StateError("the saved state is damaged: it is not the state of a run")
     last = None
     for _, last in journal.records():  # noqa: B007 - only the last one counts
         pass
-    return SavedRun(state, state["seconds"] if last is None else decoded(bytes(last)).seconds)
+    seconds = state["seconds"]
+    return SavedRun(state, seconds if last is None else max(seconds, decoded(bytes(last)).seconds))

@@ -5,6 +5,7 @@ gather; they share the next.
 """
 
 from collections import deque
+from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Self
 
@@ -20,19 +21,25 @@ class GroupCommit:
     """A journal with a thread that writes; a `with` block ends the thread.
 
     It has the methods of `Journal`, for one thread to call. What was appended must not be changed
-    before it is committed. Once a write has failed, every call raises.
+    before it is committed. Once a write has failed, every call raises. `changed` and `make_thread`
+    stand in for a condition and a thread where a simulation decides whose turn it is.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        changed: Condition | None = None,
+        make_thread: Callable[..., Thread] = Thread,
+    ) -> None:
         self._journal = journal
-        self._changed = Condition()
+        self._changed = Condition() if changed is None else changed
         self._waiting: deque[tuple[int, list[memoryview]]] = deque()
         self._bytes_waiting = 0
         self._ended = False
         self._failure: BaseException | None = None
         self.number = journal.number
         self.committed = journal.committed
-        self._thread = Thread(target=self._run, name="journal", daemon=True)
+        self._thread = make_thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:

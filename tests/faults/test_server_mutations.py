@@ -1,0 +1,120 @@
+"""A durable server that is broken on purpose is found broken."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from asyncfeded.callbacks import checkpoint
+from asyncfeded.core import server
+from asyncfeded.core.clients import Clients
+from asyncfeded.core.rule_state import RuleState
+from asyncfeded.core.state import ClientsState, RuleMemory
+from asyncfeded.runtime import loop
+from asyncfeded.runtime.transport import Losing, Quiet, Signal
+from asyncfeded.store import durable, scan
+from asyncfeded.store.disk import Disk
+from asyncfeded.store.durable import Durable
+from asyncfeded.store.group_commit import GroupCommit
+from asyncfeded.store.journal import Journal
+from asyncfeded.store.signals import encoded
+from faults.finding import found_by
+from faults.server_history import ServerHistory
+from faults.test_mutations import NoSyncOfJournals, content_unchecked
+
+restore_clients, wait_for = Clients.restore, GroupCommit.wait_for
+
+
+def forget_what_was_taken(clients: Clients, state: ClientsState) -> dict[str, int]:
+    """Restore clients without the table of the updates that were taken."""
+    held = restore_clients(clients, state)
+    for group in (clients._taking_part, clients._resting, clients._left):
+        for name, client in group.items():
+            client.last_taken = client.last_delta_norm = None
+            client.next_round = 1 if name in held else 0
+    return held
+
+
+def forget_the_rules_state(_: RuleState, memory: RuleMemory) -> None:
+    """Restore nothing of the rule."""
+
+
+def send_at_once(carrier: Durable, all_of_it: bool = False) -> None:
+    """Send every task before its signal is safe."""
+    while carrier._held:
+        carrier._inner.send(carrier._held.popleft()[1])
+
+
+def handle_before_writing(carrier: Durable) -> Signal | None:
+    """Write a signal down when the next one is asked for."""
+    late = getattr(carrier, "_late", None)
+    if late is not None and not isinstance(late, Quiet):
+        carrier._number = carrier._records.append(encoded(late))
+    if carrier._replaying:
+        if (signal := next(carrier._replayed, None)) is not None:
+            return signal
+        carrier._replaying = False
+        carrier._absent = set(carrier._server.clients)
+    carrier._late = carrier._meant()  # type: ignore[attr-defined]
+    return carrier._late  # type: ignore[attr-defined,no-any-return]
+
+
+def never_a_fault(*_: object) -> None:
+    """Take every update for an answer to its client's task."""
+
+
+def none_but_updates(signal: Signal) -> bytes:
+    """Write losses down as losses of a round that nobody is in."""
+    if isinstance(signal, Losing):
+        signal = Losing(signal.seconds, signal.client_id, -1, signal.reason)
+    return encoded(signal)
+
+
+def without_waiting(group: GroupCommit, number: int) -> None:
+    """Say that a record is safe while it waits to be written."""
+    group.committed = max(group.committed, number)
+
+
+def delete_the_files(disk: Disk, _: Journal) -> None:
+    """Delete the files of a run that is over one by one, as they are."""
+    for name in sorted(disk.names(), reverse=True):
+        disk.delete(name)
+
+
+class NeverGivesUp(Durable):
+    """Waits for ever for those who took part before a restart."""
+
+    def _listen(self) -> Signal | None:
+        self._awaited_until = float("inf")
+        return super()._listen()
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "mutation"),
+    [
+        (Clients, "restore", forget_what_was_taken),
+        (RuleState, "restore", forget_the_rules_state),
+        (Durable, "_send_what_is_safe", send_at_once),
+        (Durable, "next_signal", handle_before_writing),
+        (GroupCommit, "wait_for", without_waiting),
+        (durable, "encoded", none_but_updates),
+        (scan, "content_of", content_unchecked),
+        (server, "protocol_fault", never_a_fault),
+        (checkpoint, "Durable", NeverGivesUp),
+        pytest.param(checkpoint, "_empty", delete_the_files, marks=pytest.mark.slow),
+    ],
+)
+def test_a_promise_that_is_broken_is_found(
+    place: Any, name: str, mutation: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, name, mutation)
+    assert found_by(ServerHistory)
+
+
+def test_a_journal_that_is_not_synced_is_found() -> None:
+    assert found_by(lambda seed: ServerHistory(seed, make_disk=NoSyncOfJournals))
+
+
+def test_time_that_goes_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "max", lambda _, seconds: seconds, raising=False)
+    assert found_by(ServerHistory)
