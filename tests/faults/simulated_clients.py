@@ -20,7 +20,7 @@ RATES = {
     "client paused": 0.05,
     "client left": 0.01,
     "client lost": 0.02,
-    "client gone for good": 0.02,
+    "client gone for good": 0.1,
     "client began anew": 0.05,
     "round lost": 0.05,
     "garbage sent": 0.05,
