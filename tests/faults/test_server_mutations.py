@@ -7,7 +7,8 @@ import pytest
 
 from asyncfeded.callbacks import checkpoint
 from asyncfeded.core import server
-from asyncfeded.core.clients import Clients
+from asyncfeded.core.clients import ClientRecord, Clients, protocol_fault
+from asyncfeded.core.messages import ClientUpdate, Refusal
 from asyncfeded.core.rule_state import RuleState
 from asyncfeded.core.state import ClientsState, RuleMemory
 from asyncfeded.runtime import loop
@@ -17,7 +18,7 @@ from asyncfeded.store.disk import Disk
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
 from asyncfeded.store.journal import Journal
-from asyncfeded.store.signals import encoded
+from asyncfeded.store.signals import encoded_in_pieces
 from faults.finding import found_by
 from faults.server_history import ServerHistory
 from faults.test_mutations import NoSyncOfJournals, content_unchecked
@@ -49,7 +50,7 @@ def handle_before_writing(carrier: Durable) -> Signal | None:
     """Write a signal down when the next one is asked for."""
     late = getattr(carrier, "_late", None)
     if late is not None and not isinstance(late, Quiet):
-        carrier._number = carrier._records.append(encoded(late))
+        carrier._number = carrier._records.append(*encoded_in_pieces(late))
     if carrier._replaying:
         if (signal := next(carrier._replayed, None)) is not None:
             return signal
@@ -59,15 +60,18 @@ def handle_before_writing(carrier: Durable) -> Signal | None:
     return carrier._late  # type: ignore[attr-defined,no-any-return]
 
 
-def never_a_fault(*_: object) -> None:
-    """Take every update for an answer to its client's task."""
+def no_round_is_old(client: ClientRecord, update: ClientUpdate) -> Refusal | None:
+    """Take whatever was trained from the client's version for the answer to its task."""
+    if client.task is not None and update.version == client.task.version:
+        return None
+    return protocol_fault(client, update)
 
 
-def none_but_updates(signal: Signal) -> bytes:
+def none_but_updates(signal: Signal) -> list[bytes | memoryview]:
     """Write losses down as losses of a round that nobody is in."""
     if isinstance(signal, Losing):
         signal = Losing(signal.seconds, signal.client_id, -1, signal.reason)
-    return encoded(signal)
+    return encoded_in_pieces(signal)
 
 
 def without_waiting(group: GroupCommit, number: int) -> None:
@@ -97,9 +101,9 @@ class NeverGivesUp(Durable):
         (Durable, "_send_what_is_safe", send_at_once),
         (Durable, "next_signal", handle_before_writing),
         (GroupCommit, "wait_for", without_waiting),
-        (durable, "encoded", none_but_updates),
+        (durable, "encoded_in_pieces", none_but_updates),
         (scan, "content_of", content_unchecked),
-        (server, "protocol_fault", never_a_fault),
+        (server, "protocol_fault", no_round_is_old),
         (checkpoint, "Durable", NeverGivesUp),
         pytest.param(checkpoint, "_empty", delete_the_files, marks=pytest.mark.slow),
     ],
