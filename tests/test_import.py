@@ -65,6 +65,32 @@ def test_what_trackers_write_with_is_loaded_when_a_run_is_tracked() -> None:
     assert printed_by(code) == "set()"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --availability none.csv",
+        "run --hangs-from none.csv",
+        "run --task none.py:make",
+        "run --task femnist --data-dir none",
+        "run --on ray --ray-address here",
+        "compare --target 2",
+        "sweep --out none --search lam=2:1",
+        "data show nothing",
+        "data show none.npz",
+        "resume none",
+        "paper --figure 99",
+    ],
+)
+def test_what_is_wrong_with_a_command_is_found_before_torch_is_loaded(command: str) -> None:
+    code = (
+        f"import sys; sys.argv[1:] = {command.split()!r}\n"
+        "from asyncfeded.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, {'torch', 'ray'} & {*sys.modules})"
+    )
+    assert printed_by(code) == "2 set()"
+
+
 WITHOUT_THE_EXTRA_TORCH = (
     "import sys; "
     "heavy = ('torch', 'matplotlib', 'PIL', 'safetensors', 'scipy', 'threadpoolctl'); "

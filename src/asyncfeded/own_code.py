@@ -39,6 +39,13 @@ def file_of(name: str) -> Path | None:
     return Path(where) if where.endswith(".py") else None
 
 
+def check_file(kind: Kind, name: str) -> None:
+    """Refuse a place whose file is not there; nothing is imported."""
+    path = file_of(name)
+    if path is not None and not path.is_file():
+        raise FileError(f"{kind} {name!r}: there is no file {str(path)!r}")
+
+
 def short_name(name: str) -> str:
     """A name for tables and folders: a place without the folder of its file."""
     where, colon, factory = name.rpartition(":")
@@ -74,8 +81,7 @@ def _at_place(kind: Kind, place: str) -> Callable[..., Any]:
 
 def _file(kind: Kind, place: str, path: Path) -> ModuleType:
     """Import a file as a module of its name, so that other processes can import it too."""
-    if not path.is_file():
-        raise FileError(f"{kind} {place!r}: there is no file {str(path)!r}")
+    check_file(kind, place)
     path = path.resolve()
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))

@@ -79,7 +79,7 @@ def test_a_module_of_ones_own_class_trains_on_rays_workers_to_the_same_log() -> 
     ("kind", "given", "message"),
     [
         (Ray, {"patience": 0.5}, "patience must be at least 1; given 0.5"),
-        (Ray, {"address": 6379}, "address must be HOST:PORT, or none; given an int"),
+        (Ray, {"address": 6379}, "address must be HOST:PORT or auto; given 6379"),
         (Ray, {"devices": "slow"}, "devices must be a DeviceModel; given a str"),
         (Ray, {"memberships": ["a"]}, "memberships must be a list of Membership; given a list"),
         (RayWorkers, {"number": 0}, "number must be at least 1; given 0"),

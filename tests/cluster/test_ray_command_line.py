@@ -98,7 +98,7 @@ def processes_of(session: int) -> list[str]:
         (["--on", "ray", "--ray-address", "127.0.0.1:1"], "ray cannot be reached at '127.0.0.1:1'"),
         (
             ["--on", "ray", "--ray-address", "here"],
-            "the address of a Ray must be HOST:PORT or auto; given",
+            "ray_address must be HOST:PORT or auto; given 'here'",
         ),
         (["--ray-address", "a:1"], "ray_address needs --on ray or --workers-on ray; given 'a:1'"),
         (["--on", "ray", "--at-work", "2"], "at_work must be left out on ray, where every client"),
@@ -131,9 +131,7 @@ def test_without_ray_installed_the_error_says_how_to_install_it(
 @pytest.mark.usefixtures("ray_here")
 def test_a_second_cluster_cannot_be_joined_beside_one_in_use() -> None:
     with (
-        pytest.raises(
-            ClusterError, match=r"the address of a Ray must be left out where one is in use"
-        ),
+        pytest.raises(ClusterError, match=r"address must be left out where a Ray is in use"),
         ray_session("127.0.0.1:1"),
     ):
         pass

@@ -80,14 +80,8 @@ def paper(
     """
     # Late: the help of the command line, which lists this command, needs none of it.
     from asyncfeded.cli import make_console, say
+    from asyncfeded_paper.plan import Plan
     from asyncfeded_paper.progress import PaperProgress, Steps
-
-    console = make_console()
-    with Steps(console) as step:
-        step("loading the evaluation")
-        from asyncfeded_paper.plan import Plan
-        from asyncfeded_paper.predict import predict_updates as predict
-        from asyncfeded_paper.reproduction import Reproduction
 
     everything = not (figure or table or study)
     plan = Plan(
@@ -101,6 +95,12 @@ def paper(
         suspensions=suspension,
         data_dir=data_dir,
     )
+    console = make_console()
+    with Steps(console) as step:
+        step("loading the evaluation")
+        from asyncfeded_paper.predict import predict_updates as predict
+        from asyncfeded_paper.reproduction import Reproduction
+
     if predict_updates:
         predict(console, plan.tasks, suspension or SUSPENSIONS, seeds or PREDICTION_SEEDS, out)
         return

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @settings_options(repeatable=("rule", "seed"))
 @click.option(
     "--target",
-    type=float,
+    type=click.FloatRange(0, 1, min_open=True),
     metavar="NUMBER",
     help="an accuracy, such as 0.8: the table says when each rule reached it",
 )
@@ -56,7 +56,6 @@ def compare(
     values = {"rule": list(PAPER_RULES), **given_values(options, config)}
     every = comparison_settings(values)
     first = with_folder(every[0], f"compare-{short_name(every[0].task)}", values)
-    say_loading()
     from asyncfeded.experiment.begun import make_begun
 
     begun = make_begun("compare", values, target=target, track=list(track))
@@ -71,6 +70,7 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(every: list[RunSettings], begun: "Begun", how: "How") -> None:
     """Carry out the runs into the folder of the first, and print the table."""
+    say_loading(every[0])
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.cli.goes_on import opened
     from asyncfeded.comparison import Comparison

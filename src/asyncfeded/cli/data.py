@@ -8,6 +8,9 @@ import click
 from click.core import ParameterSource
 
 from asyncfeded.cli.output import make_console, say
+from asyncfeded.cli.shared_options import say_loading
+from asyncfeded.core.errors import FileError
+from asyncfeded.data.columns import KINDS
 from asyncfeded.data.partition import Scheme
 from asyncfeded.tasks.folders import FORMATS
 
@@ -134,26 +137,27 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
       asyncfeded data show my.npz --partition dirichlet --alpha 0.3 --clients 20
       asyncfeded data show my.csv --labels species --partition column --column site
     """
-    from asyncfeded.experiment.run import load_data
     from asyncfeded.experiment.settings import run_settings
-    from asyncfeded.experiment.shares import (
-        draw_samples,
-        is_labelled_file,
-        shares_of,
-        shares_of_file,
-    )
     from asyncfeded.tasks.registry import find_task
 
-    is_file = is_labelled_file(what)
+    is_file = Path(what).suffix.lower() in KINDS or Path(what).is_file()
+    if is_file and not Path(what).is_file():
+        raise FileError(f"{what!r} cannot be read: there is no such file")
     _refuse_given(OF_TASKS if is_file else OF_FILES, "a task" if is_file else "a file", what)
     for scheme, name in OF_PARTITIONS.items():
         if options["partition"] != scheme:
             _refuse_given((name,), f"--partition {scheme}", f"--partition {options['partition']}")
+    if not is_file:
+        given = {name: options[name] for name in OF_BOTH + SETTINGS_OF_TASKS}
+        settings = run_settings({"task": what, **{n: v for n, v in given.items() if v is not None}})
+        say_loading(settings)
+
+    from asyncfeded.experiment.run import load_data
+    from asyncfeded.experiment.shares import draw_samples, shares_of, shares_of_file
+
     if is_file:
         shares = shares_of_file(Path(what), _dealing(options))
     else:
-        given = {name: options[name] for name in OF_BOTH + SETTINGS_OF_TASKS}
-        settings = run_settings({"task": what, **{n: v for n, v in given.items() if v is not None}})
         chosen, title = load_data(settings), find_task(what).title
         if samples is not None:
             draw_samples(samples, chosen, title)

@@ -1,5 +1,6 @@
 """The folder of a command's results: the command begins in it, is interrupted there, or goes on."""
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,5 +33,10 @@ def opened(
             if not is_saved:
                 raise
             raise Interrupted(f"asyncfeded resume {shlex.quote(str(out))}") from None
+        except Exception:
+            files = [folder / name for folder, names in folders.items() for name in names]
+            if not any(map(os.path.lexists, files)):
+                forget(out)  # it failed before anything was done: nothing is there to go on with
+            raise
         for folder in folders:
             forget(folder)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from asyncfeded.cli.shared_options import say_loading
 from asyncfeded.core.errors import StateError
 
 GO_ON = {name: f"asyncfeded.cli.{name}" for name in ("run", "compare", "sweep")}
@@ -29,12 +28,12 @@ def resume(folder: Path, workers: str | None, ray_address: str | None) -> None:
       asyncfeded resume runs/mine
       asyncfeded resume runs/mine --workers 2
     """
-    say_loading()
-    from asyncfeded.experiment.begun import check_code, forget, is_finished, read_begun
-    from asyncfeded.experiment.folders import folders_to_go_on_in
+    from asyncfeded.experiment.begun import check_code, forget, is_begun, is_finished, read_begun
 
     out = folder.absolute()
-    if is_finished(out):
+    if is_finished(out) and is_begun(out):
+        from asyncfeded.experiment.folders import folders_to_go_on_in
+
         with folders_to_go_on_in([out]):
             forget(out)  # a process was killed before it could
     begun = read_begun(out)

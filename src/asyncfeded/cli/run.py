@@ -45,7 +45,6 @@ def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options:
     settings = run_settings(values)
     task, rule = short_name(settings.task), short_name(settings.rule)
     settings = with_folder(settings, f"{task}-{rule}-seed{settings.seed}", values)
-    say_loading()
     from asyncfeded.experiment.begun import make_begun
 
     begun = make_begun("run", values, track=list(track))
@@ -59,6 +58,7 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     """Carry out a run with its files, and print its figures."""
+    say_loading(settings)
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.cli.goes_on import opened
     from asyncfeded.experiment.folders import RUN_FILES

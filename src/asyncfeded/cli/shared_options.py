@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from asyncfeded.experiment.settings import RunSettings
+from asyncfeded.tasks.folders import FORMATS, dataset_folder
 
 config_option = click.option(
     "--config",
@@ -36,7 +37,12 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def say_loading() -> None:
-    """Say at a terminal why nothing happens yet: torch takes seconds to load."""
+def say_loading(settings: RunSettings) -> None:
+    """Say at a terminal why nothing happens yet: torch takes seconds to load.
+
+    Data that are not there are found before that.
+    """
+    if settings.task in FORMATS:
+        dataset_folder(settings.task, settings.data_dir)
     if sys.stderr.isatty():
         click.echo("loading torch and the data …", err=True)

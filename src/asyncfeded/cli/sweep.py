@@ -69,7 +69,6 @@ def sweep(
     if "out" not in values:
         raise SettingError("out must be given: the folder keeps the trials for a later call")
     comparison_settings(values)
-    say_loading()
     from asyncfeded.experiment.begun import make_begun
 
     asked = {"search": list(search), "trials": trials, "sampler": sampler, "metric": metric}
@@ -84,17 +83,8 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
     """Try points until there are enough, and print the best."""
-    from asyncfeded.callbacks.goals import goal_of
-    from asyncfeded.callbacks.progress import Progress
-    from asyncfeded.cli.goes_on import opened
-    from asyncfeded.comparison.yardstick import Yardstick
-    from asyncfeded.experiment.begun import saved_in, write_begun
     from asyncfeded.experiment.hyperparameters import read_value
-    from asyncfeded.experiment.run import resolve
     from asyncfeded.experiment.search_space import read_space
-    from asyncfeded.experiment.sweep import SWEEP_FILES, Point, Sweep
-    from asyncfeded.experiment.waits import waits_of
-    from asyncfeded.report.tables import as_text
 
     bases = comparison_settings(values)
     rule, metric = str(values["rule"]), begun.options["metric"]
@@ -105,6 +95,18 @@ def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
         if name in values:
             raise SettingError(f"{name} must be searched or given, not both; given {values[name]}")
     base = bases[0]
+    say_loading(base)
+
+    from asyncfeded.callbacks.goals import goal_of
+    from asyncfeded.callbacks.progress import Progress
+    from asyncfeded.cli.goes_on import opened
+    from asyncfeded.comparison.yardstick import Yardstick
+    from asyncfeded.experiment.begun import saved_in, write_begun
+    from asyncfeded.experiment.run import resolve
+    from asyncfeded.experiment.sweep import SWEEP_FILES, Point, Sweep
+    from asyncfeded.experiment.waits import waits_of
+    from asyncfeded.report.tables import as_text
+
     out = Path(values["out"])
     first = resolve(base)
     examples = first.load_data()

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from asyncfeded.cluster.address import check_address
 from asyncfeded.cluster.private import environment, own_ray
-from asyncfeded.core.errors import ClusterError, SettingError
+from asyncfeded.core.errors import ClusterError
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told of this run
@@ -43,7 +44,7 @@ def ray_session(address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         if address not in (None, _address):
             raise ClusterError(
-                f"the address of a Ray must be left out where one is in use; given {address!r}"
+                f"address must be left out where a Ray is in use already; given {address!r}"
             )
         yield
         return
@@ -96,11 +97,10 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 def _check_that_somebody_listens(address: str) -> None:
     """Fail at once if nobody listens: Ray itself would try for many minutes."""
-    host, _, port = address.rpartition(":")
+    check_address("address", address)
     if address == "auto":
         return
-    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise SettingError(f"the address of a Ray must be HOST:PORT or auto; given {address!r}")
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from asyncfeded.availability.availability import Availability
 from asyncfeded.availability.away import attendance, while_there
+from asyncfeded.cluster.address import check_address
 from asyncfeded.cluster.deadlines import PATIENCE, Deadlines
 from asyncfeded.core.arguments import require_kind, require_list, require_number, require_whole
 from asyncfeded.core.errors import SettingError, require
@@ -47,7 +48,7 @@ class Ray:
     def __post_init__(self) -> None:
         require_number("patience", self.patience)
         require(self.patience >= 1, "patience", "at least 1", self.patience)
-        require_kind(_is_address(self.address), "address", "HOST:PORT, or none", self.address)
+        check_address("address", self.address)
         if self.devices is not None:
             right = hasattr(self.devices, "round_time") and not isclass(self.devices)
             require_kind(right, "devices", "a DeviceModel", self.devices)
@@ -138,7 +139,7 @@ class RayWorkers:
     def __post_init__(self) -> None:
         require_whole("number", self.number)
         require(self.number >= 1, "number", "at least 1", self.number)
-        require_kind(_is_address(self.address), "address", "HOST:PORT, or none", self.address)
+        check_address("address", self.address)
 
     def connection(self) -> AbstractContextManager[None]:
         """Be connected to the cluster, or to a Ray of our own."""
@@ -151,7 +152,3 @@ class RayWorkers:
         from asyncfeded.cluster.workers import RayWorkerPool
 
         return RayWorkerPool(setup.recipe, self.number, setup.make_measure, self.cpus)
-
-
-def _is_address(value: object) -> bool:
-    return value is None or isinstance(value, str)

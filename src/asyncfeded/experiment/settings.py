@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from asyncfeded import own_code
+from asyncfeded.cluster.address import check_address
 from asyncfeded.core.errors import FileError, SettingError, require
 from asyncfeded.experiment.hyperparameters import (
     all_hyperparameters,
@@ -182,6 +183,7 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     for name in ("out", "data_dir"):
         if values.get(name) == "":
             raise SettingError(f"{name} must be the path of a folder; given an empty text")
+    own_code.check_file("task", settings.task)
     is_own = own_code.is_own("task", settings.task)  # whose clients are not known yet
     if settings.at_work is not None:
         if settings.at_work > settings.clients and not is_own:
@@ -200,6 +202,10 @@ def _validated(values: Mapping[str, Any]) -> RunSettings:
     check_evaluations(settings.seconds, settings.evaluate_every)
     _check_availability(settings)
     _check_world(settings)
+    for name in ("hangs_from", "availability"):
+        path = getattr(settings, name)
+        if path is not None and not path.is_file():
+            raise FileError(f"{name} {str(path)!r} cannot be read: there is no such file")
     if not is_own:
         settings.memberships(ClientNames(settings.clients))
         task = find_task(settings.task)
@@ -238,6 +244,7 @@ def _check_world(settings: RunSettings) -> None:
         )
     if settings.on == "virtual" and settings.devices == "real":
         raise SettingError("devices must not be 'real' on the virtual clock: add --on ray")
+    check_address("ray_address", settings.ray_address)
     if settings.ray_address is not None and "ray" not in (settings.on, settings.workers_on):
         raise SettingError(
             f"ray_address needs --on ray or --workers-on ray; given {settings.ray_address!r} alone"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.data import partition
-from asyncfeded.data.columns import KINDS, read_column
+from asyncfeded.data.columns import read_column
 from asyncfeded.data.federated import FederatedData
 from asyncfeded.data.partition import Scheme
 from asyncfeded.report import plots
@@ -65,11 +65,6 @@ class Dealing:
     shards_per_client: int = 2
     labels: str = "y"
     column: str | None = None
-
-
-def is_labelled_file(what: str) -> bool:
-    """Whether this names a file of the user's rather than a task."""
-    return Path(what).suffix.lower() in KINDS or Path(what).is_file()
 
 
 def shares_of_file(path: Path, dealing: Dealing) -> Shares:
