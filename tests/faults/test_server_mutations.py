@@ -14,10 +14,8 @@ from asyncfeded.core.state import ClientsState, RuleMemory
 from asyncfeded.runtime import loop
 from asyncfeded.runtime.transport import Losing, Quiet, Signal
 from asyncfeded.store import durable, scan
-from asyncfeded.store.disk import Disk
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
-from asyncfeded.store.journal import Journal
 from asyncfeded.store.signals import encoded_in_pieces
 from faults.finding import found_by
 from faults.server_history import ServerHistory
@@ -79,12 +77,6 @@ def without_waiting(group: GroupCommit, number: int) -> None:
     group.committed = max(group.committed, number)
 
 
-def delete_the_files(disk: Disk, _: Journal) -> None:
-    """Delete the files of a run that is over one by one, as they are."""
-    for name in sorted(disk.names(), reverse=True):
-        disk.delete(name)
-
-
 class NeverGivesUp(Durable):
     """Waits for ever for those who took part before a restart."""
 
@@ -105,7 +97,6 @@ class NeverGivesUp(Durable):
         (scan, "content_of", content_unchecked),
         (server, "protocol_fault", no_round_is_old),
         (checkpoint, "Durable", NeverGivesUp),
-        pytest.param(checkpoint, "_empty", delete_the_files, marks=pytest.mark.slow),
     ],
 )
 def test_a_promise_that_is_broken_is_found(

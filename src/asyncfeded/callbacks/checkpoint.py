@@ -174,6 +174,7 @@ def _empty(disk: Disk, journal: Journal) -> None:
     """Delete the files of a run that is over, so that a crash leaves all of it or nothing."""
     if not journal.is_new:
         journal.snapshot(OVER)
+    disk.sync_folder()  # what came before the newest snapshot goes before it
     for name in sorted(disk.names(), reverse=True):  # the snapshot first
         if name.startswith(("snapshot-", "journal-")) or name == LOG_FILE:
             disk.delete(name)
