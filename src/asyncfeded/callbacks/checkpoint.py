@@ -25,7 +25,7 @@ WALL_SECONDS = 60.0
 """How often a run is saved if nothing else is said, in seconds of real time."""
 LARGEST_SHARE = 0.02
 """Saving takes at most this share of real time, unless `every` asks for more."""
-LARGEST_JOURNAL = 64 * 2**20
+LARGEST_JOURNAL = 2**30
 """A journal that is longer than this and than four snapshots is begun anew with a snapshot."""
 LOG_FILE = "events.jsonl"
 """The log of a run that keeps no other: a run goes on only with its whole log."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy.typing as npt
 
 from asyncfeded.core.errors import FileError
+from asyncfeded.store.direct import DirectWrites
 from asyncfeded.store.lock import locked
 
 Bytes = bytes | bytearray | memoryview
@@ -74,6 +75,7 @@ class RealDisk:
         self.folder = Path(folder)
         # A file stays open: a failed write-back is told only to those who had it open before.
         self._open: dict[str, int] = {}
+        self._direct = DirectWrites()
         self._exit = ExitStack()
         try:
             _make(self.folder)
@@ -94,6 +96,7 @@ class RealDisk:
 
     def close(self) -> None:
         """Close all files and give up the lock."""
+        self._direct.close()
         while self._open:
             os.close(self._open.popitem()[1])
         self._exit.close()
@@ -121,7 +124,10 @@ class RealDisk:
 
     def append(self, name: str, pieces: Sequence[Bytes]) -> None:
         """Write bytes at the end of a file."""
-        _write(self._file(name), pieces, self.size(name))
+        start = self.size(name)
+        views = [memoryview(piece) for piece in pieces if len(piece)]
+        if not self._direct.write(self.folder / name, views, start):
+            _write(self._file(name), views, start)
 
     def rewrite(self, name: str, start: int, content: Bytes) -> None:
         """Write bytes over a part of a file."""
