@@ -12,6 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SECONDS := 600
 PROCESSES := 2
 KILLS := 300
+KILLS_ON_RAY := 30
 
 .PHONY: run paper test test-quick soak soak-kills fuzz check format bench docs dist clean help
 
@@ -38,6 +39,7 @@ fuzz: $(VENV)/.fuzz  ## give every reader of outside bytes what nobody wrote, fo
 
 soak-kills: $(VENV)/.dev  ## kill real processes at any moment, KILLS=300 of them, and let them go on
 	cd tests && ../$(BIN)/python -m kills --kills $(KILLS)
+	cd tests && ../$(BIN)/python -m kills --kills $(KILLS_ON_RAY) --on ray
 
 check: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .

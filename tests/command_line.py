@@ -1,8 +1,9 @@
 """The command line as a user meets it, in this process or in a process of its own."""
 
+import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -21,7 +22,9 @@ def asyncfeded(*arguments: str | Path, cwd: Path | None = None) -> CompletedProc
     return run(command, capture_output=True, text=True, cwd=cwd, timeout=LONGEST_SECONDS)
 
 
-def start_asyncfeded(*arguments: str | Path) -> Popen[str]:
+def start_asyncfeded(
+    *arguments: str | Path, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Popen[str]:
     """Start the command in a process group of its own, which an interrupt reaches."""
     return Popen(
         [sys.executable, "-m", "asyncfeded", *map(str, arguments)],
@@ -29,6 +32,8 @@ def start_asyncfeded(*arguments: str | Path) -> Popen[str]:
         stderr=PIPE,
         text=True,
         start_new_session=True,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
         # Tests in the background may have been told to ignore interrupts; the command is not.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )

@@ -2,40 +2,61 @@
 
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from secrets import randbits
 from tempfile import TemporaryDirectory
 
-from kills.histories import HistoryError, Killed, history, prepare
+from kills import histories, on_ray
+from kills.histories import HistoryError, Killed
 from kills.nursery import Nursery
+
+History = Callable[[int, Killed], None]
+"""Makes the history of a seed, and counts its kills."""
 
 
 def main() -> None:
     """Replay a history, or go on until there were enough kills, and print the totals."""
     parser = ArgumentParser(prog="python -m kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="go on up to so many kills")
+    parser.add_argument("--on", choices=["virtual", "ray"], default="virtual")
     parser.add_argument("--seed", type=int, help="replay this history, step by step")
     parser.add_argument("--first-seed", type=int, help="begin here (default: anywhere)")
     options = parser.parse_args()
-    began, killed = time.monotonic(), Killed()
-    with TemporaryDirectory() as folder, Nursery(Path(folder)) as nursery:
-        prepare(Path(folder))
+    began, killed = time.monotonic(), Killed(tell=options.seed is not None)
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        prepare = on_virtual_clock if options.on == "virtual" else on_a_ray
+        history = prepare(stack, Path(folder))
         try:
             if options.seed is not None:
-                history(nursery, options.seed, killed, tell=True)
+                history(options.seed, killed)
             else:
                 seed = randbits(31) if options.first_seed is None else options.first_seed
                 print(f"seeds from {seed} on", flush=True)
                 while killed.kills < options.kills:
-                    history(nursery, seed, killed)
+                    history(seed, killed)
                     seed += 1
         except HistoryError as error:
             raise SystemExit(str(error)) from None
-    print(
-        f"{killed.kills:,} kills in {killed.histories:,} runs, {killed.unsaved:,} of them before "
-        f"the first save and {killed.ending:,} while results were written, "
-        f"{time.monotonic() - began:.0f} s: log, curve, clients and model as without a kill"
-    )
+    print(f"{killed}, {time.monotonic() - began:.0f} s: {killed.result}")
+
+
+def on_virtual_clock(stack: ExitStack, folder: Path) -> History:
+    """Runs of the command line, in processes that are forked quickly."""
+    histories.prepare(folder)
+    return partial(histories.history, stack.enter_context(Nursery(folder)))
+
+
+def on_a_ray(stack: ExitStack, folder: Path) -> History:
+    """Servers on one Ray, which stays when they are killed."""
+    from asyncfeded.cluster.session import ray_session
+
+    stack.enter_context(ray_session())
+    import ray
+
+    return partial(on_ray.history, folder, ray.get_runtime_context().gcs_address)
 
 
 if __name__ == "__main__":

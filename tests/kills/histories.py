@@ -38,8 +38,17 @@ class Killed:
     histories: int = 0
     unsaved: int = 0
     ending: int = 0
+    tell: bool = False
+    """Whether each process is told of."""
+    result: str = "log, curve, clients and model as without a kill"
     wholes: dict[tuple[str, ...], tuple[int, dict[str, bytes]]] = field(default_factory=dict)
     """Per scenario the number of steps of a run without kills, and its files."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills:,} kills in {self.histories:,} runs, {self.unsaved:,} of them before the "
+            f"first save and {self.ending:,} while results were written"
+        )
 
 
 def prepare(folder: Path) -> None:
@@ -75,7 +84,7 @@ def moment(draw: np.random.Generator, steps: int, number: int) -> int:
     return 1 + int(steps * draw.random() ** (1 if number == 0 else 3))
 
 
-def history(nursery: Nursery, seed: int, killed: Killed, tell: bool = False) -> None:
+def history(nursery: Nursery, seed: int, killed: Killed) -> None:
     """Kill a run at moments drawn by the seed, go on with it, and compare its end."""
     draw = np.random.default_rng(seed)
     scenario = SCENARIOS[int(draw.integers(len(SCENARIOS)))]
@@ -94,7 +103,7 @@ def history(nursery: Nursery, seed: int, killed: Killed, tell: bool = False) -> 
         )
         die_at = moment(draw, steps, number) if number < kills else None
         code = nursery.run(*command, die_at=die_at)
-        if tell:
+        if killed.tell:
             print(f"{' '.join(command)}: step {die_at}, exit code {code}")
         if code != KILLED:
             break

@@ -21,13 +21,14 @@ class Nursery:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        found = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = Popen(
             [sys.executable, "-m", "kills.nursery"],
             stdin=PIPE,
             stdout=PIPE,
             text=True,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": found, "OMP_NUM_THREADS": "1"},
         )
 
     def __enter__(self) -> Self:
