@@ -48,7 +48,8 @@ LIVES = 12
 SIGNALS_OF_A_LIFE = 120
 SIGNALS_UNTIL_ALL_GO_ON = 2_000
 MOST_FAULTY_OPENINGS = 4
-LARGEST_JOURNAL = 100 * SECTOR
+EVERY = (5.0, 20.0, 100.0)
+LARGEST_JOURNALS = (20 * SECTOR, 100 * SECTOR)
 ROT_SHARE = 0.3
 SECONDS, EVALUATE_EVERY = 5_000.0, 50.0
 NETWORK_RATES = {**simulated_clients.RATES, **simulated_network.RATES}
@@ -88,7 +89,6 @@ class ServerHistory:
         self._trained = random.choice((self._size, random.randint(2, self._size)))
         self._whole = random.choice((0, random.randint(0, self._size - self._trained)))
         self._keep = random.choice(("leased", "leased", "everything", "sketch"))
-        self._every = random.choice((5.0, 20.0, 100.0))
         self._groups = random.random() < 0.5
         self._disk = make_disk(self.chance)
         self._under_way: list[Message] = []
@@ -155,8 +155,8 @@ class ServerHistory:
         if self._ends and not resume:
             self._over = self._begun = True
             return
-        checkpoint = Checkpoint(self._disk.folder, self._every)
-        checkpoint.largest_journal = LARGEST_JOURNAL
+        checkpoint = Checkpoint(self._disk.folder, self._random.choice(EVERY))
+        checkpoint.largest_journal = self._random.choice(LARGEST_JOURNALS)
         with checkpoint.opened_on(self._disk, journal, resume) as saved:
             self._server = self._new_server() if saved is None else self._restored(saved)
             network = SimulatedNetwork(

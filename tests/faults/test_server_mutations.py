@@ -1,6 +1,5 @@
 """A durable server that is broken on purpose is found broken."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from asyncfeded.core.state import ClientsState, RuleMemory
 from asyncfeded.runtime import loop
 from asyncfeded.runtime.transport import Losing, Quiet, Signal
 from asyncfeded.store import durable, scan
+from asyncfeded.store.disk import Buffer
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
 from asyncfeded.store.signals import encoded_in_pieces
@@ -77,6 +77,11 @@ def without_waiting(group: GroupCommit, number: int) -> None:
     group.committed = max(group.committed, number)
 
 
+def snapshot_at_once(group: GroupCommit, *content: Buffer) -> None:
+    """Make a snapshot while records wait that it has already."""
+    group._journal.snapshot(*content)
+
+
 class NeverGivesUp(Durable):
     """Waits for ever for those who took part before a restart."""
 
@@ -93,6 +98,8 @@ class NeverGivesUp(Durable):
         (Durable, "_send_what_is_safe", send_at_once),
         (Durable, "next_signal", handle_before_writing),
         (GroupCommit, "wait_for", without_waiting),
+        (GroupCommit, "snapshot", snapshot_at_once),
+        (Durable, "replaying", False),
         (durable, "encoded_in_pieces", none_but_updates),
         (scan, "content_of", content_unchecked),
         (server, "protocol_fault", no_round_is_old),
@@ -100,7 +107,7 @@ class NeverGivesUp(Durable):
     ],
 )
 def test_a_promise_that_is_broken_is_found(
-    place: Any, name: str, mutation: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    place: Any, name: str, mutation: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, name, mutation)
     assert found_by(ServerHistory)
