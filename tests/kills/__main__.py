@@ -18,7 +18,7 @@ History = Callable[[int, Killed], None]
 
 
 def main() -> None:
-    """Replay a history, or go on until there were enough kills, and print the totals."""
+    """Replay a history, or go on until there were enough kills or an interrupt; print totals."""
     parser = ArgumentParser(prog="python -m kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="go on up to so many kills")
     parser.add_argument("--on", choices=["virtual", "ray"], default="virtual")
@@ -40,6 +40,8 @@ def main() -> None:
                     seed += 1
         except HistoryError as error:
             raise SystemExit(str(error)) from None
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
     print(f"{killed}, {time.monotonic() - began:.0f} s: {killed.result}")
 
 
