@@ -38,8 +38,10 @@ def test_a_run_goes_on_from_another_folder_with_other_workers(
     assert (done.returncode, done.stderr) == (0, "")
     assert ("goes on with version" in done.stdout) == saved
     check_same(cut.folder / "whole", cut.folder / "out")
+    Path("../out/checkpoint").mkdir()  # as a process leaves it that is killed at its last step
     again = asyncfeded_here("resume", "../out")
     assert again.returncode == 2
+    assert not Path("../out/checkpoint").exists()
     assert again.stderr == (
         f"error: resume {str(elsewhere / '../out')!r}: its run is finished already, see "
         "summary.json\n"

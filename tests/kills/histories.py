@@ -71,7 +71,9 @@ def whole(
 def files_of(out: Path) -> dict[str, bytes]:
     """The files that must be the same, and which others there are."""
     same = {name: (out / name).read_bytes() if (out / name).exists() else b"" for name in SAME}
-    return same | {"names": repr(sorted(path.name for path in out.iterdir())).encode()}
+    return same | {
+        "names": repr(sorted(str(path.relative_to(out)) for path in out.rglob("*"))).encode()
+    }
 
 
 def moment(draw: np.random.Generator, steps: int, number: int) -> int:
@@ -120,6 +122,7 @@ def history(nursery: Nursery, seed: int, killed: Killed) -> None:
     for name, content in expected.items():
         if found[name] != content:
             raise HistoryError(
-                f"seed {seed}: {name} is not as without the kills: python -m kills --seed {seed}"
+                f"seed {seed}: {name} is not as without the kills, but {found[name][:200]!r}: "
+                f"python -m kills --seed {seed}"
             )
     killed.histories += 1

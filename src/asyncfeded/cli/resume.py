@@ -28,10 +28,10 @@ def resume(folder: Path, workers: str | None, ray_address: str | None) -> None:
       asyncfeded resume runs/mine
       asyncfeded resume runs/mine --workers 2
     """
-    from asyncfeded.experiment.begun import check_code, forget, is_begun, is_finished, read_begun
+    from asyncfeded.experiment.begun import check_code, forget, is_finished, read_begun, saved_in
 
     out = folder.absolute()
-    if is_finished(out) and is_begun(out):
+    if is_finished(out) and saved_in(out).is_dir():
         from asyncfeded.experiment.folders import folders_to_go_on_in
 
         with folders_to_go_on_in([out]):
