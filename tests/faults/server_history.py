@@ -13,31 +13,25 @@ once nothing fails any more, every client goes on.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from inspect import signature
-from threading import Condition
-from typing import cast
 
 import numpy as np
 
-from asyncfeded import Server, rules
-from asyncfeded.callbacks.checkpoint import OVER, Checkpoint, SavedRun, Writer
+from asyncfeded import Server
+from asyncfeded.callbacks.checkpoint import OVER, Checkpoint, Writer
 from asyncfeded.core.errors import FileError, StateError
-from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.messages import TrainTask
-from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.evaluation import Evaluation, Pending
 from asyncfeded.runtime.events import Evaluated, Event
 from asyncfeded.runtime.loop import run
-from asyncfeded.store.disk import Buffer, Disk
-from asyncfeded.store.group_commit import GroupCommit
 from asyncfeded.store.journal import Journal
-from asyncfeded.store.sectors import SECTOR, plain_bytes
+from asyncfeded.store.sectors import SECTOR
 from asyncfeded.store.signals import decoded
-from asyncfeded.store.states import server_state
 from faults import simulated_clients, simulated_disk, simulated_network
 from faults.chance import Chance, InvariantError
+from faults.noting import NotingGroup, NotingJournal
+from faults.setups import AnySetup
 from faults.shadow import Shadow, content_of, difference
 from faults.simulated_clients import Clients, Message, client_of
 from faults.simulated_disk import Crash, SimulatedDisk
@@ -56,20 +50,6 @@ NETWORK_RATES = {**simulated_clients.RATES, **simulated_network.RATES}
 FLIPPED = "bit flipped in reading"
 
 
-class NotingJournal(Journal):
-    """Notes every record before it is written."""
-
-    def __init__(
-        self, disk: Disk, token: Callable[[int], bytes], note: Callable[[int, bytes], None]
-    ) -> None:
-        super().__init__(disk, token)
-        self._note = note
-
-    def append(self, *content: Buffer) -> int:
-        self._note(self.number + 1, b"".join(plain_bytes(content)))
-        return super().append(*content)
-
-
 class ServerHistory:
     """One seed's history; the mutations of a test bring another disk."""
 
@@ -84,23 +64,21 @@ class ServerHistory:
         share = random.choice((0.02, 0.1, 0.5))
         disk_rates = {fault: share * rate for fault, rate in simulated_disk.RATES.items()}
         self.chance.rates.update(disk_rates)
-        self._rule = self._any_rule()
-        self._size = random.randint(4, 16)
-        self._trained = random.choice((self._size, random.randint(2, self._size)))
-        self._whole = random.choice((0, random.randint(0, self._size - self._trained)))
-        self._keep = random.choice(("leased", "leased", "everything", "sketch"))
+        self._setup = AnySetup(random)
         self._groups = random.random() < 0.5
         self._disk = make_disk(self.chance)
         self._under_way: list[Message] = []
         names = [f"client-{number}" for number in range(random.randint(1, 6))]
-        self._clients = Clients(self.chance, self._size, self._whole, self._under_way.append, names)
+        self._clients = Clients(
+            self.chance, self._setup.size, self._setup.whole, self._under_way.append, names
+        )
         # What is known: the records that may be in the journal, and what clients were told.
-        self._shadow = Shadow(self._new_server)
+        self._shadow = Shadow(self._setup.new_server)
         self._contents: dict[int, bytes] = {}
         self._told_round: dict[str, int] = {}
         self._told_version: dict[int, bytes] = {}
         self._calm = self._ends = self._over = False
-        self.chance.tell(self._rule.name, self._size, self._trained, self._whole, self._keep)
+        self.chance.tell(self._setup)
 
     def run(self) -> None:
         """Go through all lives; raises an InvariantError if anything does not hold."""
@@ -158,7 +136,9 @@ class ServerHistory:
         checkpoint = Checkpoint(self._disk.folder, self._random.choice(EVERY))
         checkpoint.largest_journal = self._random.choice(LARGEST_JOURNALS)
         with checkpoint.opened_on(self._disk, journal, resume) as saved:
-            self._server = self._new_server() if saved is None else self._restored(saved)
+            self._server = (
+                self._setup.new_server() if saved is None else self._setup.restored(saved)
+            )
             network = SimulatedNetwork(
                 self.chance,
                 self._clients,
@@ -193,8 +173,7 @@ class ServerHistory:
             self._writer: Writer = journal
             yield journal
             return
-        changed = cast(Condition, self._turns)
-        with GroupCommit(journal, changed, self._turns.make_thread) as self._writer:  # type: ignore[arg-type]
+        with NotingGroup(self._journal, self._turns) as self._writer:
             yield self._writer
 
     # What happens in a life ---------------------------------------------------------------
@@ -234,7 +213,8 @@ class ServerHistory:
         return False
 
     def _note(self, number: int, content: bytes) -> None:
-        self._contents[number] = content
+        known = self._contents.setdefault(number, content)
+        self._require(known == content, f"record {number} changes while it waits")
 
     def _tell(self, task: TrainTask) -> None:
         """A task leaves the server: it must never be taken back."""
@@ -249,7 +229,7 @@ class ServerHistory:
     def _check(self, event: Event) -> None:
         server = self._server
         held, at_work = server.stored_versions, len(server.at_work)
-        if self._keep != "everything" and held > at_work + 1:
+        if self._setup.keep != "everything" and held > at_work + 1:
             raise InvariantError(f"{held} versions for {at_work} at work")
         self._require(server.version >= self._version, "a version goes back")
         self._version = server.version
@@ -308,32 +288,11 @@ class ServerHistory:
         checkpoint = Checkpoint(disk.folder)
         with checkpoint.opened_on(disk, journal, resume=True) as saved:
             assert saved is not None
-            server, nobody = self._restored(saved), SilentNetwork()
+            server, nobody = self._setup.restored(saved), SilentNetwork()
             with checkpoint.keeping_signals(nobody, server, nullcontext) as transport:
                 for _ in run(server, transport, SECONDS, resumed=saved.state):
                     pass
         return server
-
-    # What is run --------------------------------------------------------------------------
-
-    def _any_rule(self) -> AnyRule:
-        factory = rules.REGISTRY[self._random.choice(list(rules.REGISTRY))]
-        known = signature(factory).parameters
-        wanted = {"initial_epochs": 3, "buffer_size": 3, "kappa": 1.0}
-        return factory(**{name: value for name, value in wanted.items() if name in known})
-
-    def _restored(self, saved: SavedRun) -> Server:
-        return Server.restore(server_state(saved.state["server"]), self._rule)
-
-    def _new_server(self) -> Server:
-        keep = "leased" if self._keep == "sketch" and self._rule.reads_base else self._keep
-        return Server(
-            np.zeros(self._size, np.float32),
-            self._rule,
-            history=VersionHistory(keep, 8),  # type: ignore[arg-type]
-            trained=self._trained,
-            exact=self._whole,
-        )
 
 
 def _measured(parameters: Vector, _: float) -> Pending:

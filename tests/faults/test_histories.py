@@ -28,6 +28,6 @@ def test_no_fault_loses_doubles_or_changes_anything(level: str, part: int) -> No
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_seed_gives_the_same_history_again(level: str) -> None:
     def of(seed: int) -> Counter[str]:
-        return run_until(level, seed, lambda _, number: number == 3)[0]
+        return run_until(level, seed, lambda _, number: number == 1)[0]
 
     assert of(7) == of(7) != of(8)

@@ -2,17 +2,18 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from asyncfeded.callbacks import checkpoint
 from asyncfeded.core import server
 from asyncfeded.core.clients import ClientRecord, Clients, protocol_fault
-from asyncfeded.core.messages import ClientUpdate, Refusal
+from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal
 from asyncfeded.core.rule_state import RuleState
 from asyncfeded.core.state import ClientsState, RuleMemory
 from asyncfeded.runtime import loop
 from asyncfeded.runtime.transport import Losing, Quiet, Signal
-from asyncfeded.store import durable, scan
+from asyncfeded.store import codec, durable, scan
 from asyncfeded.store.disk import Buffer
 from asyncfeded.store.durable import Durable
 from asyncfeded.store.group_commit import GroupCommit
@@ -21,7 +22,7 @@ from faults.finding import found_by
 from faults.server_history import ServerHistory
 from faults.test_mutations import NoSyncOfJournals, content_unchecked
 
-restore_clients, wait_for = Clients.restore, GroupCommit.wait_for
+restore_clients, receive = Clients.restore, server.Server.receive
 
 
 def forget_what_was_taken(clients: Clients, state: ClientsState) -> dict[str, int]:
@@ -82,6 +83,14 @@ def snapshot_at_once(group: GroupCommit, *content: Buffer) -> None:
     group._journal.snapshot(*content)
 
 
+def spoil(one: server.Server, update: ClientUpdate, held_seconds: float | None = None) -> Receipt:
+    """Compute in the memory of an update that is still to be written."""
+    receipt = receive(one, update, held_seconds)
+    if isinstance(update.delta, np.ndarray):
+        update.delta[:] = 0
+    return receipt
+
+
 class NeverGivesUp(Durable):
     """Waits for ever for those who took part before a restart."""
 
@@ -120,3 +129,13 @@ def test_a_journal_that_is_not_synced_is_found() -> None:
 def test_time_that_goes_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "max", lambda _, seconds: seconds, raising=False)
     assert found_by(ServerHistory)
+
+
+def test_an_update_that_changes_while_it_waits_to_be_written_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(codec, "SMALL", 0)  # no record is copied, as if all were large
+    for seed in range(3):
+        ServerHistory(seed).run()
+    monkeypatch.setattr(server.Server, "receive", spoil)
+    assert "changes while it waits" in str(found_by(ServerHistory))
