@@ -49,6 +49,10 @@ def test_workers_on_ray_give_the_log_of_one_machine(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
+def has_an_update(log: Path) -> bool:
+    return log.exists() and '"event":"update"' in log.read_text()
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_saves_the_last_version_and_leaves_no_process(
     tmp_path: Path, ending: signal.Signals
@@ -63,7 +67,7 @@ def test_an_interrupt_saves_the_last_version_and_leaves_no_process(
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = tmp_path / "events.jsonl"
-    wait_until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size > 0))
+    wait_until(lambda: process.poll() is not None or has_an_update(log))
     if ending == signal.SIGINT:
         os.killpg(process.pid, ending)  # as a terminal's Ctrl-C, which all of its processes get
     else:
@@ -73,7 +77,7 @@ def test_an_interrupt_saves_the_last_version_and_leaves_no_process(
     assert errors.strip().startswith("interrupted; ")
     assert "Traceback" not in errors
     assert load_file(tmp_path / "model.safetensors")
-    assert '"event":"update"' in log.read_text()
+    assert has_an_update(log)
     assert json.loads((tmp_path / "summary.json").read_text())["finished"] is False
     wait_until(lambda: processes_of(process.pid) == [])
 
