@@ -182,7 +182,11 @@ def test_a_sweep_goes_on_in_the_middle_of_a_trial(cut: Cut) -> None:
     sweep = ["--search", "alpha=0.1:0.9", "--sampler", "random", "--trials", "2"]
     cut.options += [*sweep, "--seed", "0", "--seed", "1", "--checkpoint-every", "0.5"]
     cut.run("whole", command="sweep")
-    cut.run("out", command="sweep", cut=650)
+    said = cut.run("out", command="sweep", cut=650)
+    assert said == (
+        "\ninterrupted; to go on: asyncfeded resume out; the folder keeps the trials that were "
+        "finished, in sweep.csv\n"
+    )
     assert list(Path("out/checkpoint").glob("*/snapshot-*")), "the test means a run in the middle"
     shutil.copytree("out", "copy")
     for again in (["resume", "copy"], ["sweep", *cut.options, "--out", "out"]):

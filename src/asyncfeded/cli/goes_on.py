@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from asyncfeded.cli.interrupted import Interrupted
+from asyncfeded.cli.interrupted import OF_A_RUN, Interrupted
 from asyncfeded.experiment.begun import Begun, forget, write_begun
 from asyncfeded.experiment.folders import folders_to_go_on_in, result_folders
 from asyncfeded.experiment.settings import RunSettings
@@ -18,9 +18,16 @@ How = Literal["begin", "overwrite", "go on"]
 
 @contextmanager
 def opened(
-    settings: RunSettings, folders: Mapping[Path, Iterable[str]], how: How, begun: Begun
+    settings: RunSettings,
+    folders: Mapping[Path, Iterable[str]],
+    how: How,
+    begun: Begun,
+    left: str = OF_A_RUN,
 ) -> Iterator[None]:
-    """Keep the folders for this command; what was saved goes when the block is done."""
+    """Keep the folders for this command; what was saved goes when the block is done.
+
+    `left` tells whoever interrupts it what is there.
+    """
     out, is_saved = settings.out, settings.checkpoint_every != 0
     assert out is not None
     again = folders_to_go_on_in(folders)
@@ -30,9 +37,8 @@ def opened(
         try:
             yield
         except KeyboardInterrupt:
-            if not is_saved:
-                raise
-            raise Interrupted(f"asyncfeded resume {shlex.quote(str(out))}") from None
+            command = f"asyncfeded resume {shlex.quote(str(out))}" if is_saved else None
+            raise Interrupted(left, command) from None
         except Exception:
             files = [folder / name for folder, names in folders.items() for name in names]
             if not any(map(os.path.lexists, files)):

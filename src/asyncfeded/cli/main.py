@@ -18,10 +18,6 @@ from asyncfeded.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-LEFT = (
-    "a run's folder holds what there was until then: the last version in model.safetensors, and a "
-    "summary.json that says finished: false"
-)
 OF_TORCH = ("torch", "matplotlib", "PIL", "safetensors", "scipy", "threadpoolctl")
 """Modules that the extra `torch` installs."""
 COMMANDS = {
@@ -74,10 +70,11 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
     except (KeyboardInterrupt, click.Abort):
-        click.echo(f"interrupted; {LEFT}", err=True)
+        click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
     except Interrupted as interrupt:
-        click.echo(f"\ninterrupted; to go on: {interrupt.command}; {LEFT}", err=True)
+        go_on = f"to go on: {interrupt.command}; " if interrupt.command else ""
+        click.echo(f"\ninterrupted; {go_on}{interrupt.left}", err=True)
         sys.exit(INTERRUPTED)
 
 

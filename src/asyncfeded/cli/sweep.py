@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from asyncfeded.cli.interrupted import OF_A_SWEEP
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading
@@ -144,7 +145,8 @@ def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
         say(console, line)
     files = SWEEP_FILES if how == "overwrite" else ()
     # A sweep that is there goes on, whichever command is given; what it is made with is compared.
-    with opened(base, {out: files}, "go on" if how == "begin" else how, begun), first.connection():
+    again: How = "go on" if how == "begin" else how
+    with opened(base, {out: files}, again, begun, OF_A_SWEEP), first.connection():
         made_with = {
             **base.model_dump(mode="json", exclude=DECIDES_NOTHING),
             "seeds": [settings.seed for settings in bases],
