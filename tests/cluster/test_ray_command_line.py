@@ -82,6 +82,41 @@ def test_an_interrupt_saves_the_last_version_and_leaves_no_process(
     wait_until(lambda: processes_of(process.pid) == [])
 
 
+FAR_TASK = """
+import torch
+
+from asyncfeded import Task
+from {helper} import make_inputs
+
+
+class Far(torch.nn.Linear):
+    pass
+
+
+def far(clients: int) -> Task:
+    return Task([(x, (x.sum(dim=1) > 0).long()) for x in make_inputs(clients)], lambda: Far(3, 2))
+"""
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_a_task_of_the_users_may_be_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    task, helper = (f"{kind}_{tmp_path.name}" for kind in ("far", "beside"))
+    (there / f"{task}.py").write_text(FAR_TASK.format(helper=helper))
+    (there / f"{helper}.py").write_text(
+        "import torch\n\n\ndef make_inputs(clients):\n    return torch.ones(clients, 40, 3)\n"
+    )
+    monkeypatch.chdir(here)
+    own = ("--task", f"{there / task}.py:far", "--clients", "2", "--devices", "real")
+    done = asyncfeded_here("run", "--on", "ray", *own, "--seconds", "1", "--out", "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(Path("out/summary.json").read_text())["updates"] > 0
+
+
 def processes_of(session: int) -> list[str]:
     """The processes that were started in this session and are still there."""
     found = []

@@ -1,7 +1,8 @@
 """Processes of Ray's, which Ray starts again when they die."""
 
+import sys
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
@@ -25,7 +26,7 @@ class Actor:
         self._recipe = ray.put(recipe)
         kind: Any = ray.remote(_Process)
         options = {"num_cpus": cpus, "max_restarts": -1, "scheduling_strategy": "SPREAD"}
-        self._handle = kind.options(**options).remote(process)
+        self._handle = kind.options(**options).remote(process, sys.path)
 
     def prepare(self) -> Any:
         """Begin to make the object; returns Ray's reference to True."""
@@ -45,9 +46,14 @@ class Actor:
 
 
 class _Process:
-    """What runs in the process."""
+    """What runs in the process.
 
-    def __init__(self, process: Callable[[Any], Any]) -> None:
+    `path` are the folders that the driver imports modules from. The recipe is read after this, and
+    may name a module of the user's that is in one of them.
+    """
+
+    def __init__(self, process: Callable[[Any], Any], path: Sequence[str]) -> None:
+        sys.path += [folder for folder in path if folder not in sys.path]
         self._process = process
         self._made: object = None
 
