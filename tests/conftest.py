@@ -8,9 +8,9 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import toy
-from every_test import folders_of_this_test, one_process_compiles
+from every_test import folders_of_this_test, pytest_runtestloop
 
-__all__ = ["folders_of_this_test", "one_process_compiles"]
+__all__ = ["folders_of_this_test", "pytest_runtestloop"]
 
 hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

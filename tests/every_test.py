@@ -5,6 +5,7 @@ A conftest.py imports these fixtures.
 
 import fcntl
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,16 +18,20 @@ def folders_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ASYNCFEDED_DATA_DIR", str(tmp_path / "data"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_process_compiles(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the first of several test processes compile; the others find its code on disk."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    with (tmp_path_factory.getbasetemp().parent / "compiling").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        compile_everything()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Let the first of several test processes compile; the others find its code on disk.
+
+    A fixture would do this in the time that a process's first test has: on a busy machine a test
+    that takes milliseconds could fail by it.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with Path(__file__).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            compile_everything()
 
 
+@cache
 def compile_everything() -> None:
     """Make a short run that calls every compiled function."""
     import torch

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from command_line import asyncfeded_here
-from every_test import folders_of_this_test, one_process_compiles
+from every_test import folders_of_this_test, pytest_runtestloop
 from small_evaluations import SMALL_EVALUATION
 
-__all__ = ["folders_of_this_test", "one_process_compiles"]
+__all__ = ["folders_of_this_test", "pytest_runtestloop"]
 
 
 @pytest.fixture(scope="session")
