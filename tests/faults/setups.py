@@ -1,4 +1,4 @@
-"""Servers of all kinds: any rule of the registry, any way to keep versions, small models."""
+"""Servers of all kinds: any rule, any way to keep versions, models of a sector or of several."""
 
 from inspect import signature
 from random import Random
@@ -25,7 +25,7 @@ class AnySetup:
         factory = rules.REGISTRY[random.choice(list(rules.REGISTRY))]
         known = signature(factory).parameters
         self.rule: AnyRule = factory(**{k: v for k, v in SMALL.items() if k in known})
-        self.size = random.randint(4, 16)
+        self.size = random.choice((random.randint(4, 16), random.randint(200, 400)))
         self.trained = random.choice((self.size, random.randint(2, self.size)))
         self.whole = random.choice((0, random.randint(0, self.size - self.trained)))
         kinds: tuple[Keep, ...] = ("leased", "everything")
