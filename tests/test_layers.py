@@ -33,7 +33,7 @@ ALLOWED = {
     "result": {"core", "runtime", "report", "files", "version"},
     "federation": {
         *("client_data", "core", "runtime", "learning", "store", "result", "on_demand"),
-        "callbacks",
+        *("callbacks", "version"),
     },
     "argument_kinds": {"core", "learning"},
     "front_door": {
@@ -43,7 +43,7 @@ ALLOWED = {
     "tasks": {"core", "data", "learning", "on_demand", "own_code", "client_data"},
     "comparison": {
         *("core", "runtime", "callbacks", "report", "result", "files", "version"),
-        *("front_door", "learning", "randomness"),
+        *("front_door", "learning", "randomness", "federation", "store", "reading"),
     },
     "experiment": {
         *("core", "rules", "guards", "runtime", "learning", "data", "report", "store", "result"),

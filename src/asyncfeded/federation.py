@@ -38,7 +38,8 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.saved import Savable, Saved, restoring, savable
 from asyncfeded.runtime.world import Setup, World
 from asyncfeded.store.log import EventLog
-from asyncfeded.store.states import check_same_run, identity_of, server_state
+from asyncfeded.store.states import VERSION, check_same_run, identity_of, server_state
+from asyncfeded.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Federation:
         # The user's module trains nowhere: it is given the last version, on the CPU.
         on_cpu = replace(self.training, device=CPU)
         trainer = replace(recipe, module=self.module, training=on_cpu)()
-        identity = self._identity(trainer.schema)
+        identity = self.identity(trainer.schema)
         if saved is not None:
             check_same_run(saved, identity)
         server = self._server(trainer.initial, trainer.schema, saved)
@@ -125,7 +126,7 @@ class Federation:
             resumed=None if saved is None else saved["world"],
             begins=0.0 if to_resume is None else to_resume.seconds,
         )
-        result = self._begin_result()
+        result = self.begin_result()
         control = Run(
             server,
             self.seconds,
@@ -216,9 +217,10 @@ class Federation:
             callbacks = [EventLog(checkpoint.log_path), *(c for c in callbacks if c not in logs)]
         return [*callbacks, checkpoint]
 
-    def _identity(self, schema: Schema) -> dict[str, Any]:
+    def identity(self, schema: Schema) -> dict[str, Any]:
         """What must be the same when a run goes on in another process."""
         described = {
+            VERSION: __version__,
             **_fields_of(self.world),
             **self.settings,
             **self.training.settings,
@@ -239,7 +241,7 @@ class Federation:
         size = self.training.batch_size
         return each(self.train, lambda examples: len(batch_sizes(len(examples), size)))
 
-    def _begin_result(self) -> Result:
+    def begin_result(self) -> Result:
         """A result that knows the clients, of very many only those who test the model."""
         result = Result(
             self.settings, self.world.clock, self.training.kernel, self.describe or self._figures

@@ -113,28 +113,28 @@ def federate(
     raises. The model is then left with the last version, and the error's attribute `result` has
     what was measured until then.
     """
-    rule = asyncfeded() if rule is None else rule
-    training = LocalTraining() if training is None else training
-    world = Virtual() if world is None else world
-    check_kinds(locals())
-    require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
-    check_evaluations(seconds, evaluate_every)
-    train, held_out = examples_of_clients(datasets, test, seed)
+    return federation_of(locals()).run()
+
+
+def federation_of(arguments: Mapping[str, Any]) -> Federation:
+    """What `federate` carries out, from all of its arguments by name."""
+    given = dict(arguments)
+    for name, make in (("rule", asyncfeded), ("training", LocalTraining), ("world", Virtual)):
+        if given[name] is None:
+            given[name] = make()
+    check_kinds(given)
+    require(given["evaluate_every"] > 0, "evaluate_every", "above 0", given["evaluate_every"])
+    check_evaluations(given["seconds"], given["evaluate_every"])
+    rule, seed, resume = given["rule"], given["seed"], given["resume"]
+    train, held_out = examples_of_clients(given["datasets"], given["test"], seed)
+    same = ("world", "training", "seconds", "loss", "metrics", "callbacks", "evaluate_every")
     return Federation(
-        model,
+        given["model"],
         train,
         held_out,
         rule,
-        world,
-        training,
-        seconds,
-        loss,
-        metrics=metrics,
-        callbacks=callbacks,
-        evaluate_every=evaluate_every,
         seed=seed,
-        guards=guards,
-        history=history,
         settings={"rule": rule.name, **rule.settings, "seed": seed},
         resume=None if resume is None else Path(resume),
-    ).run()
+        **{name: given[name] for name in (*same, "guards", "history")},
+    )

@@ -24,6 +24,7 @@ from asyncfeded import (
     VersionHistory,
     Virtual,
     federate,
+    federation,
     guards,
     rules,
 )
@@ -244,6 +245,15 @@ def test_a_run_under_other_settings_is_refused_by_name(tmp_path: Path) -> None:
         run({"module": module_with_statistics}, resume=tmp_path)
     again, _ = run({}, resume=tmp_path)
     assert again.finished
+
+
+def test_a_run_of_another_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_run(tmp_path)
+    monkeypatch.setattr(federation, "__version__", "9.9")
+    with pytest.raises(StateError, match=r"saved by asyncfeded .*, this is 9\.9: go on with the"):
+        run({}, resume=tmp_path)
 
 
 def test_an_empty_or_missing_folder_is_refused(tmp_path: Path) -> None:

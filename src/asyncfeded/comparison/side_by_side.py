@@ -1,21 +1,24 @@
 """`compare`: run several rules over several seeds."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
-from inspect import isclass
+from inspect import isclass, signature
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from asyncfeded import randomness
 from asyncfeded.comparison.comparison import Comparison
+from asyncfeded.comparison.kept_runs import kept_runs
 from asyncfeded.core.arguments import require_kind, require_whole
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.metrics import ACCURACY, LOSS, Goal
 from asyncfeded.core.rule import AnyRule, Rule
-from asyncfeded.front_door import federate
+from asyncfeded.front_door import federate, federation_of
 from asyncfeded.learning.reproducible import reproducible
+from asyncfeded.result import Result
 from asyncfeded.runtime.control import Callback
 
 MakeCallbacks = Callable[[str, int], Sequence[Callback]]
@@ -25,8 +28,9 @@ OURS = {
     "model": "make_model, a function that makes it",
     "rule": "rules={'a name': rule}",
     "seed": "seeds=[0, 1, 2]",
+    "resume": "checkpoint='FOLDER'",
 }
-"""What to write for the arguments of `federate` that a comparison has in the plural."""
+"""What to write for the arguments of `federate` that a comparison has in another form."""
 
 
 def compare(
@@ -39,6 +43,7 @@ def compare(
     goal: Goal | None = None,
     target: float | None = None,
     callbacks: MakeCallbacks | None = None,
+    checkpoint: str | Path | None = None,
     **arguments: Any,
 ) -> Comparison:
     """Run every rule with every seed over the clients' `datasets`; return the results together.
@@ -55,6 +60,9 @@ def compare(
       for loss alone. `target` is a value whose time the table shows.
     - `callbacks`: a function that makes the callbacks of one run, as in
       `callbacks=lambda rule, seed: [KeepBest(f"{rule}-{seed}.safetensors")]`.
+    - `checkpoint`: a folder in which finished runs are kept and the run at work is saved, about
+      once a minute. After a crash, the same call goes on there, to the same results. Runs are told
+      apart by settings and initial model: data, metrics and loss must be the same.
     - everything else as for `federate`: seconds, world, training, test, loss, metrics,
       evaluate_every, guards, history. A world's own devices draw by their own seed.
 
@@ -73,11 +81,11 @@ def compare(
             f"metric must be one that is measured, {', '.join(measured)}; given {metric!r}"
         )
     try:
-        with _connection(arguments.get("world")):
+        with _connection(arguments.get("world")), _carrying_out(checkpoint) as carry_out:
             for seed in chosen:
                 initial = _initial_model(make_model, seed)
                 for name, rule in rules.items():
-                    result = federate(
+                    result = carry_out(
                         deepcopy(initial),
                         datasets,
                         rule=rule,
@@ -90,6 +98,23 @@ def compare(
         error.comparison = comparison  # type: ignore[attr-defined]
         raise
     return comparison
+
+
+@contextmanager
+def _carrying_out(checkpoint: Any) -> Iterator[Callable[..., Result]]:
+    """What is called as `federate` is, and keeps the runs in a folder if one is given."""
+    if checkpoint is None:
+        yield federate
+        return
+    require_kind(isinstance(checkpoint, str | Path), "checkpoint", "a folder", checkpoint)
+    with kept_runs(Path(checkpoint)) as kept:
+
+        def kept_or_made(*given: Any, **named: Any) -> Result:
+            bound = signature(federate).bind(*given, **named)
+            bound.apply_defaults()
+            return kept.run(federation_of(bound.arguments))
+
+        yield kept_or_made
 
 
 def _check(make_model: Any, rules: Any, callbacks: Any) -> None:

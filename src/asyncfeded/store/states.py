@@ -7,15 +7,20 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from asyncfeded.core.errors import StateError
 from asyncfeded.core.state import ServerState
 from asyncfeded.runtime.saved import Saved
 
+_LEAVES = (int, float, str, bool, type(None), np.ndarray)
+
 
 def tree_of(value: object) -> Any:
     """The same with a mapping of its fields in the place of every dataclass; nothing is copied."""
+    if type(value) in _LEAVES:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: tree_of(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list):
@@ -48,6 +53,7 @@ NOT_DECISIVE = (
 )
 """Settings that change how a run is carried out, and nothing that it gives."""
 LONGEST_TEXT = 200
+VERSION = "package_version"
 
 
 def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,6 +75,12 @@ def check_same_run(saved: Saved, identity: Mapping[str, Any]) -> None:
     was = saved.get("run")
     if not isinstance(was, dict):
         raise StateError("the saved state is damaged: it does not say of which run it is")
+    then, now = was.get(VERSION), identity.get(VERSION)
+    if then != now:
+        raise StateError(
+            f"the run was saved by asyncfeded {then!s:.20}, this is {now}: go on with the version "
+            "that saved it, or begin anew elsewhere"
+        )
     for name in sorted({*was, *identity}):
         if was.get(name) != identity.get(name):
             raise StateError(
