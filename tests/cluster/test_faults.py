@@ -15,12 +15,12 @@ from asyncfeded import Server, rules
 from asyncfeded.cluster import processes
 from asyncfeded.cluster import transport as transport_module
 from asyncfeded.cluster.actors import cpus_each
-from asyncfeded.cluster.deadlines import Deadlines
 from asyncfeded.cluster.processes import Answer, ClientProcess, Imposed, MakeTrain
 from asyncfeded.cluster.transport import RayTransport
 from asyncfeded.core.errors import ClusterError, SettingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
+from asyncfeded.runtime.deadlines import Deadlines
 from asyncfeded.runtime.events import Event, Finished, Joined, Left, Received, Waiting
 from asyncfeded.runtime.jobs import Order
 from asyncfeded.runtime.membership import Membership

@@ -18,7 +18,6 @@ from asyncfeded.cluster.actors import (
     in_one_line,
     wait_until_prepared,
 )
-from asyncfeded.cluster.deadlines import Deadlines
 from asyncfeded.cluster.processes import (
     NOTHING_IMPOSED,
     Answer,
@@ -30,6 +29,7 @@ from asyncfeded.cluster.published import Published
 from asyncfeded.core.errors import ClusterError, require
 from asyncfeded.core.history import NOTHING
 from asyncfeded.core.messages import ClientUpdate, TrainTask
+from asyncfeded.runtime.deadlines import Deadlines
 from asyncfeded.runtime.jobs import order_of
 from asyncfeded.runtime.membership import Membership, Presence, Stay, Stays
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 from asyncfeded.availability.availability import Availability
 from asyncfeded.availability.away import attendance, while_there
 from asyncfeded.cluster.address import check_address
-from asyncfeded.cluster.deadlines import PATIENCE, Deadlines
 from asyncfeded.core.arguments import require_kind, require_list, require_number, require_whole
 from asyncfeded.core.errors import SettingError, require
 from asyncfeded.core.messages import TrainTask
+from asyncfeded.runtime.deadlines import PATIENCE, Deadlines
 from asyncfeded.runtime.devices import Devices, for_unit
 from asyncfeded.runtime.limits import check_at_work
 from asyncfeded.runtime.membership import Membership

@@ -5,7 +5,6 @@ import lzma
 import struct
 import zlib
 from io import StringIO
-from math import prod
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -15,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeded.core.errors import AsyncFedEDError, FileError, SettingError
+from asyncfeded.npy import read_header
 from asyncfeded.reading import read_text
 
 KINDS = (".npz", ".csv")
-PLAIN = "biufSU"
-"""Numbers and texts of NumPy."""
 MOST_BYTES = 2**31
 """More than a column of any set that fits into memory."""
 MOST_CSV_BYTES = 2**28
@@ -60,21 +58,15 @@ def _from_npz(path: Path, name: str, setting: str) -> Column:
                 f"{entry.file_size:,}"
             )
         with archive.open(entry) as file:
-            version = np.lib.format.read_magic(file)
-            read_header = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            shape, _, dtype = read_header(file)
-            # Header and entry may lie: take no more memory than there are bytes.
-            plain = dtype.kind in PLAIN and dtype.itemsize > 0 and all(n >= 0 for n in shape)
-            size = prod(shape) * dtype.itemsize
-            content = file.read(size) if plain and size <= entry.file_size else b""
-            if not plain or len(content) != size:
+            try:
+                header = read_header(file)
+                # Header and entry may lie: take no more memory than there are bytes.
+                content = file.read(header.size) if header.size <= entry.file_size else b""
+                column: Column = np.frombuffer(content, header.dtype).reshape(header.shape)
+            except ValueError:
                 raise FileError(
                     f"{str(path)!r}: the array {name!r} is damaged, or not plain numbers"
-                )
-        column: Column = np.frombuffer(content, dtype).reshape(shape)
+                ) from None
     if column.ndim != 1:
         raise FileError(
             f"{str(path)!r}: {setting} {name!r} must have one value per example; has the shape "

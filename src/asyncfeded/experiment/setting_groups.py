@@ -11,9 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from asyncfeded.availability.availability import WhenAway
 from asyncfeded.availability.day_and_night import DAY_SECONDS
-from asyncfeded.cluster.deadlines import PATIENCE
 from asyncfeded.core.history import MOST_BUCKETS, SKETCH_BUCKETS, Keep
 from asyncfeded.learning.local_training import CPU, DecayPer
+from asyncfeded.runtime.deadlines import PATIENCE
 from asyncfeded.simulation.devices import MOST_SUSPENSION
 from asyncfeded.simulation.suspension import Hangs
 

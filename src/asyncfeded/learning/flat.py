@@ -7,9 +7,7 @@ Layout, in order:
 3. integer and boolean buffers, such as a counter of batches.
 
 Parts 1 and 2 are views into the vector, which lies where torch computes. Part 3 is copied in and
-out as limbs: the bits of an integer, 16 at a time, each group an unsigned number in a float32
-element. An element holds such a number exactly, and the difference of two of them, too: integers
-keep their value.
+out as limbs (limbs.py), so integers keep their value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,6 +22,7 @@ from torch import Tensor, nn
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.vectors import Vector
 from asyncfeded.learning.device import CPU
+from asyncfeded.learning.limbs import from_limbs, to_limbs
 from asyncfeded.learning.memory_sharing import overlapping_pair, overlaps_itself
 
 LIMBS = {
@@ -207,19 +206,14 @@ def split_like(vector: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _to_limbs(tensor: Tensor) -> npt.NDArray[np.unsignedinteger]:
-    """The bits of integers, 16 (or all 8) at a time, lowest first."""
-    values = np.ascontiguousarray(tensor.detach().cpu().numpy()).reshape(-1)
-    return values.view(np.uint8 if values.itemsize == 1 else np.uint16)
+    """The limbs of a tensor's integers."""
+    return to_limbs(tensor.detach().cpu().numpy())
 
 
 def _from_limbs(limbs: Vector, like: Tensor) -> Tensor:
     """Integers of the shape and type of `like`."""
     dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
-    if dtype == np.bool_:
-        values = limbs != 0
-    else:
-        values = limbs.astype(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype)
-    return torch.from_numpy(values).view(like.shape)
+    return torch.from_numpy(from_limbs(limbs, dtype)).view(like.shape)
 
 
 def _is_float(tensor: Tensor) -> bool:

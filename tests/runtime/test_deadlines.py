@@ -1,7 +1,7 @@
 import pytest
 
-from asyncfeded.cluster.deadlines import REMEMBERED_ROUNDS, Deadlines
 from asyncfeded.core.errors import SettingError
+from asyncfeded.runtime.deadlines import REMEMBERED_ROUNDS, Deadlines
 
 
 def deadlines() -> Deadlines:
