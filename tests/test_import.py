@@ -10,7 +10,7 @@ PACKAGES = (
     "asyncfeded",
     *(
         f"asyncfeded.{name}"
-        for name in ("callbacks", "cli", "data", "experiment", "guards", "learning")
+        for name in ("callbacks", "cli", "data", "experiment", "flower", "guards", "learning")
     ),
     *(f"asyncfeded.{name}" for name in ("report", "rules", "runtime", "simulation", "store")),
 )

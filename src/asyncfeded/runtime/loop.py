@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -12,7 +11,7 @@ from asyncfeded.core.server import Server
 from asyncfeded.core.validation import LARGEST_COUNT, are_counts
 from asyncfeded.core.vectors import read_only
 from asyncfeded.runtime.control import Run
-from asyncfeded.runtime.evaluation import Evaluate, Pending
+from asyncfeded.runtime.evaluation import Evaluate, Evaluation, HasReady, Pending
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
@@ -62,7 +61,8 @@ def run(
     The model is evaluated at 0, `evaluate_every`, 2 · `evaluate_every`, … up to the end. It only
     changes when an update arrives, so the loop looks before every signal which of these times have
     passed. An evaluation begins when it is due, and is yielded when the next is due: the run goes
-    on meanwhile, and the order of the events is the same however long an evaluation takes.
+    on meanwhile, and the order of the events is the same however long an evaluation takes. Where
+    evaluations say when they are ready, those that are due before the last is ready are left out.
 
     Time never goes back, whatever the transport's clock does: a signal from before the one before
     counts as simultaneous with it, and a signal from after the end as one at the end.
@@ -182,6 +182,7 @@ class _Measurements:
         self._version = 0
         self._parameters = server.parameters
         self._pending: Pending | None = None
+        self._found: Evaluation | None = None
         self._due: float | None = None
         self.latest = 0.0
 
@@ -203,7 +204,7 @@ class _Measurements:
         if self._due is not None and self._evaluate is not None:
             self._version = state["version"]
             self._parameters = read_only(state["parameters"])
-            self._pending = cache(self._evaluate(self._parameters, self._due))
+            self._begin(self._evaluate, self._due)
 
     def due_before(self, seconds: float) -> Iterator[Evaluated]:
         """Begin the evaluations that are due before `seconds`, unless the run is stopped."""
@@ -212,6 +213,7 @@ class _Measurements:
 
     def last_at(self, seconds: float) -> Iterator[Evaluated]:
         """Measure the last model at the end of the run, and wait for all evaluations."""
+        yield from self.begun()
         if self._count == 0 or self.latest < seconds:
             yield from self.due_at(seconds)
         yield from self.begun()
@@ -219,22 +221,34 @@ class _Measurements:
     def due_at(self, seconds: float) -> Iterator[Evaluated]:
         """Wait for the evaluation under way, and begin the next."""
         self._count += 1
+        if self._is_under_way():
+            return
         self.latest = seconds
         if self._evaluate is None:
             return
         yield from self.begun()
         if self._pending is None or self._version != self._server.version:
             self._parameters = self._server.parameters
-            self._pending = cache(self._evaluate(self._parameters, seconds))
+            self._begin(self._evaluate, seconds)
             self._version = self._server.version
         self._due = seconds
+
+    def _begin(self, evaluate: Evaluate, seconds: float) -> None:
+        self._found = None
+        self._pending = evaluate(self._parameters, seconds)
+
+    def _is_under_way(self) -> bool:
+        """Whether training would have to wait for an evaluation that says when it is ready."""
+        pending: object = self._pending
+        return self._due is not None and isinstance(pending, HasReady) and not pending.ready()
 
     def begun(self) -> Iterator[Evaluated]:
         """Wait for the evaluation under way, if any."""
         if self._due is not None and self._pending is not None:
-            found = self._pending()
+            if self._found is None:
+                self._found = self._pending()
             self._control.show(self._parameters)
-            yield Evaluated(self._due, self._version, found.metrics)
+            yield Evaluated(self._due, self._version, self._found.metrics)
             self._control.show(None)
             self._due = None
 

@@ -58,11 +58,12 @@ class Setup:
 class OpenWorld(NamedTuple):
     """A world as the loop sees it; without a selection every client is at work.
 
-    `state` gives what the world needs to go on in another process.
+    Without `evaluate`, nothing is measured. `state` gives what the world needs to go on in another
+    process.
     """
 
     transport: Transport
-    evaluate: Evaluate
+    evaluate: Evaluate | None
     selection: Selection | None = None
     state: Callable[[], Saved] = dict
 
