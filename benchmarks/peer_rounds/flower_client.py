@@ -18,13 +18,13 @@ def module_of(workload: str) -> nn.Module:
     return make_module(workload)
 
 
-@app.train()  # type: ignore[untyped-decorator]
+@app.train()
 def train(message: Message, context: Context) -> Message:
     """Load the global weights, train one round, send the new ones."""
     torch.set_num_threads(1)
-    workload = str(message.content["config"]["workload"])
+    workload = str(message.content.config_records["config"]["workload"])
     module = module_of(workload)
-    module.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    module.load_state_dict(message.content.array_records["arrays"].to_torch_state_dict())
     train_round(module, *client_data(workload, int(context.node_config["partition-id"])))
     content = RecordDict(
         {

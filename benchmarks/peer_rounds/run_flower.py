@@ -31,7 +31,9 @@ def flower_rounds(workload: str, grid: Grid) -> Rounds:
             failed = [reply.error.reason for reply in replies if reply.has_error()]
             if failed:
                 raise RuntimeError(f"a client failed: {failed[0]}")
-            arrays, _ = strategy.aggregate_train(finished, replies)
+            aggregated, _ = strategy.aggregate_train(finished, replies)
+            assert aggregated is not None
+            arrays = aggregated
         return federated * CLIENTS
 
     return rounds
@@ -43,7 +45,7 @@ def main() -> None:
     logging.getLogger("flwr").setLevel(logging.WARNING)
     server = ServerApp()
 
-    @server.main()  # type: ignore[untyped-decorator]
+    @server.main()
     def answer(grid: Grid, context: Context) -> None:  # noqa: ARG001 - Flower's signature
         serve(answers, flower_rounds(arguments.workload, grid), f"{ACTORS} actors, 1 thread each")
 
