@@ -10,7 +10,7 @@ from asyncfeded.late import later
 from asyncfeded.version import __version__
 
 if TYPE_CHECKING:
-    from asyncfeded import guards, rules
+    from asyncfeded import flower, guards, rules
     from asyncfeded.availability.availability import Availability
     from asyncfeded.callbacks import (
         Checkpoint,
@@ -102,6 +102,7 @@ __all__ = [
     "__version__",
     "compare",
     "federate",
+    "flower",
     "guards",
     "heterogeneous_devices",
     "hyperparameters",
@@ -160,6 +161,7 @@ __getattr__ = later(
         "Work": "asyncfeded.core.rule",
         "compare": "asyncfeded.comparison.side_by_side",
         "federate": "asyncfeded.front_door",
+        "flower": "asyncfeded.flower",
         "guards": "asyncfeded.guards",
         "heterogeneous_devices": "asyncfeded.simulation.profiles",
         "hyperparameters": "asyncfeded.core.hyperparameters",

@@ -184,7 +184,7 @@ class Federation:
             wall_seconds = earlier_seconds + time.perf_counter() - started
             result.close(server.version, event_log.sha256, wall_seconds)
             trainer.load(server.parameters)
-        if WHOLE not in self.test:
+        if self.test and WHOLE not in self.test:
             of_each = make_evaluator().of_each(server.parameters)
             result.set_client_accuracies({n: m.get(ACCURACY) for n, m in of_each.items()})
         return result
@@ -200,7 +200,7 @@ class Federation:
             history=VersionHistory() if self.history is None else self.history,
             trained=schema.trained,
             exact=schema.exact,
-            population=len(self.train),
+            population=len(self.train) or None,  # on Flower, nobody knows
         )
 
     def _all_callbacks(self, checkpoint: Checkpoint | None) -> list[Callback]:
@@ -305,7 +305,7 @@ def _of_clients(
     make_evaluator: Callable[[], Evaluator], test: Mapping[str, TensorExamples]
 ) -> Callable[[Vector], Mapping[str, Mapping[str, float]]] | None:
     """Measures parameters on the test examples of each client, if clients have their own."""
-    if WHOLE in test:
+    if WHOLE in test or not test:
         return None
     evaluator = cache(make_evaluator)
     return lambda parameters: evaluator().of_each(parameters)
