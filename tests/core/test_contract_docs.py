@@ -55,7 +55,8 @@ def test_an_arrival_tells_who_is_at_work_and_how_many_there_are() -> None:
     server.leave("c")
     receipt = server.receive(answer(tasks[0], [1]))
     assert receipt.next_task is not None
-    server.take_back(receipt.next_task)  # a rests: it is in the federation, and not at work
+    server.hand_over(receipt.next_task, "d")  # a rests: it is in the federation, and not at work
+    server.leave("d")
     server.receive(answer(tasks[1], [1]))
     assert [(a.clients_at_work, a.clients) for a in arrivals] == [(2, 2), (1, 2)]
 
@@ -96,8 +97,7 @@ def test_a_client_that_leaves_is_told_to_the_rule_and_one_that_rests_is_not() ->
 
     rule = Rule("told", Work(1), lambda _: 0, on_update, on_leave=on_leave)
     server = Server(vector(0), rule)
-    server.join("a")
-    server.take_back(server.join("b"))
+    server.hand_over(server.join("b"), "a")
     server.leave("a")
     assert set(gone) == {"a"}
     assert server._state.now == 1

@@ -349,19 +349,35 @@ def test_memory_of_clients_that_left_is_given_up() -> None:
     assert len(server._history._free) <= 2
 
 
-def test_a_task_that_was_not_sent_can_be_taken_back_and_its_client_keeps_its_epochs() -> None:
+def test_a_task_that_was_not_sent_is_handed_over_and_its_client_keeps_its_epochs() -> None:
     server = Server(vector(0), rules.asyncfeded(gamma_bar=3, kappa=1))
     receipt = server.receive(answer(server.join("a"), [1]))
     assert receipt.next_task is not None
-    server.take_back(receipt.next_task)
-    assert server.clients == ()
-    # γ = 0 raised K from 10 to 13; the round that was taken back is given again.
+    other = server.hand_over(receipt.next_task, "b")
+    assert (other.client_id, other.epochs, other.round, other.version) == ("b", 10, 0, 2)
+    assert (server.clients, server.at_work) == (("b",), ("b",))
+    # γ = 0 raised K from 10 to 13; the round that was not sent is given again.
     again = server.join("a")
     assert (again.epochs, again.round, again.version) == (13, 1, 2)
     with pytest.raises(ClientStateError, match="client 'a' does not hold the task of round 0"):
-        server.take_back(again._replace(round=0))
-    with pytest.raises(ClientStateError, match="client 'b' does not hold the task of round 1"):
-        server.take_back(again._replace(client_id="b"))
+        server.hand_over(again._replace(round=0), "c")
+    with pytest.raises(ClientStateError, match="client 'c' does not hold the task of round 1"):
+        server.hand_over(again._replace(client_id="c"), "d")
+    with pytest.raises(ClientStateError, match="client 'b' takes part already"):
+        server.hand_over(again, "b")
+    assert server.clients == ("b", "a")
+
+
+def test_a_task_of_an_earlier_version_is_handed_over_as_one_of_the_newest() -> None:
+    server = Server(vector(0), rules.asyncfeded())
+    waits, works = server.join("a"), server.join("b")
+    server.receive(answer(works, [1]))
+    other = server.hand_over(waits, "c")
+    assert (other.version, other.parameters.tolist()) == (2, [1.0])
+    assert server.stored_versions == 1
+    server.leave("b")
+    server.leave("c")
+    assert server.stored_versions == 1  # the newest, which nobody leases
 
 
 def test_a_history_serves_one_server() -> None:

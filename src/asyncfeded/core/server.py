@@ -268,11 +268,20 @@ class Server:
             return (self._next_task(client_id, client),)
         return self._let_go(client)
 
-    def take_back(self, task: TrainTask) -> tuple[TrainTask, ...]:
-        """Take back a task that was not sent: its client rests as if it had never got the task."""
-        client = self._check_holds(task.client_id, task.round, "be taken back")
+    def hand_over(self, task: TrainTask, client_id: str) -> TrainTask:
+        """Let another client join in the place of one whose newest task was not sent.
+
+        The first client rests as if it had never got the task. Returns the other's task.
+        """
+        client = self._check_holds(task.client_id, task.round, "be handed over")
+        successor = self._clients.join(client_id)
+        if task.version != self.version:
+            self._history.lease(self.version)
+            self._history.release(task.version)
         client.next_round -= 1
-        return self._let_go(self._clients.rest(task.client_id))
+        client.task = None
+        self._clients.rest(task.client_id)
+        return self._task_for(client_id, successor)
 
     def _check_holds(self, client_id: str, round_number: int, what: str) -> ClientRecord:
         """Find the client that holds the task of this round."""
@@ -317,7 +326,7 @@ class Server:
         if fault is not None:
             return self._receipt(update, _Outcome(fault), self._task_in_hand(client))
         fault = content_fault(update, self._size)
-        if fault is None and self._repeats(client, update):
+        if fault is None and update.round is None and self._repeats(client, update):
             return self._receipt(update, _Outcome(Refusal.DUPLICATE), self._task_in_hand(client))
         outcome = _Outcome(fault) if fault else self._fold_in(update, client, held_seconds)
         if client.task is not None:
@@ -332,7 +341,7 @@ class Server:
 
     def _repeats(self, client: ClientRecord, update: ClientUpdate) -> bool:
         """Whether an update without a round repeats the client's last update from this version."""
-        if update.round is not None or update.version != client.last_taken:
+        if update.version != client.last_taken:
             return False
         return vectors.norm(update.delta[: self._trained]) == client.last_delta_norm
 
@@ -502,6 +511,10 @@ class Server:
     def _next_task(self, client_id: str, client: ClientRecord) -> TrainTask:
         self._history.lease(self.version)
         self._number_at_work += 1
+        return self._task_for(client_id, client)
+
+    def _task_for(self, client_id: str, client: ClientRecord) -> TrainTask:
+        """Make a client's task from the current version, which is leased to it."""
         task = TrainTask(
             client_id,
             self.version,

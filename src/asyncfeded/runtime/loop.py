@@ -151,21 +151,12 @@ def _send(
         if successor == name:
             transport.send(task)
         else:
-            replaced.append(_replace(server, transport, seconds, task, successor))
+            # The receipt names a task that is not sent; it stays in the log, whose digest must not
+            # change.
+            other = server.hand_over(task, successor)
+            transport.send(other)
+            replaced.append(Replaced(seconds, name, successor, other.version, other.epochs))
     return replaced
-
-
-def _replace(
-    server: Server, transport: Transport, seconds: float, unsent: TrainTask, successor: str
-) -> Replaced:
-    """Let another client work in this client's place, which may return later.
-
-    The receipt names a task that is not sent; it stays in the log, whose digest must not change.
-    """
-    task = server.join(successor)  # first: a synchronous round must not find nobody at work
-    server.take_back(unsent)
-    transport.send(task)
-    return Replaced(seconds, unsent.client_id, successor, task.version, task.epochs)
 
 
 class _Measurements:

@@ -125,12 +125,13 @@ class DeviceModel:
         begins: float = 0.0,  # noqa: ARG002 - these machines are as fast at any time
     ) -> RoundTime:
         """Draw the time of one round; the same arguments always give the same time."""
-        if client_id not in self.devices:
+        try:
+            device = self.devices[client_id]
+        except KeyError:
             raise SettingError(
                 f"client {client_id!r} has no device; "
                 f"known are {', '.join(islice(self.devices, MOST_NAMES))}"
-            )
-        device = self.devices[client_id]
+            ) from None
         draw = randomness.passing_generator(self.seed, "device", client_id, round_number)
         download, upload = self._transfer_seconds(draw, num_bytes)
         compute = epochs * device.seconds_per_epoch * draw.lognormal(0.0, self.jitter)
