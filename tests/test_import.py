@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_command_is_found_before_torch_is_loaded(command: s
 
 WITHOUT_THE_EXTRA_TORCH = (
     "import sys; "
-    "heavy = ('torch', 'matplotlib', 'PIL', 'safetensors', 'scipy', 'threadpoolctl'); "
+    "heavy = ('torch', 'matplotlib', 'PIL', 'scipy', 'threadpoolctl'); "
     "sys.modules.update(dict.fromkeys(heavy)); "
 )
 
@@ -106,6 +106,14 @@ def test_a_plain_install_serves_updates() -> None:
         "print(server.receive(update).accepted)"
     )
     assert printed_by(WITHOUT_THE_EXTRA_TORCH + code) == "True"
+
+
+@pytest.mark.parametrize("command", ["data list", "check-rule fedbuff"])
+def test_a_plain_install_has_the_commands_that_train_nothing(command: str) -> None:
+    code = f"sys.argv[1:] = {command.split()!r}; from asyncfeded.cli.main import main; main()"
+    run = [sys.executable, "-c", WITHOUT_THE_EXTRA_TORCH + code]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_trains_says_what_to_install() -> None:

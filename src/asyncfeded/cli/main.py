@@ -18,7 +18,7 @@ from asyncfeded.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-OF_TORCH = ("torch", "matplotlib", "PIL", "safetensors", "scipy", "threadpoolctl")
+OF_TORCH = ("torch", "matplotlib", "PIL", "scipy", "threadpoolctl")
 """Modules that the extra `torch` installs."""
 COMMANDS = {
     "run": "asyncfeded.cli.run:run",

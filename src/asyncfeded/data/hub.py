@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL.Image import Image
 
 from asyncfeded.core.errors import FileError
 from asyncfeded.data import femnist, role_files
@@ -94,6 +93,8 @@ def _counted(rows: Iterable[Row], count: int, progress: OnProgress) -> Iterator[
 
 
 def _writers(rows: Iterable[Row], source: str) -> Iterator[Writer]:
+    from PIL.Image import Image  # to list what can be fetched needs no pictures
+
     images: dict[str, list[femnist.Pixels]] = {}
     labels: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
