@@ -27,8 +27,8 @@ import ray
 
 from asyncfeded import Server, rules
 from asyncfeded.cluster.processes import MakeTrain
+from asyncfeded.cluster.ray_transport import RayTransport
 from asyncfeded.cluster.session import ray_session
-from asyncfeded.cluster.transport import RayTransport
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Received

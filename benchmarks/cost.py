@@ -31,7 +31,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess
 from asyncfeded.store.log import EventLog
 

@@ -45,7 +45,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import BYTES_PER_SECOND, paper_devices
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, make_workers
 from asyncfeded.store.log import EventLog
 from asyncfeded.tasks.paper_task import RunnableTask

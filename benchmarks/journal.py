@@ -96,12 +96,12 @@ def at_once(size: int, clients: int) -> Transport:
 
 
 def over_ray(seconds: float, size: int, clients: int) -> Transport:
-    from asyncfeded.cluster import transport
+    from asyncfeded.cluster import ray_transport
 
     # Both runs of a pair are there at once: their processes ask for no share of the processors.
-    vars(transport)["cpus_each"] = lambda _: 0.0
+    vars(ray_transport)["cpus_each"] = lambda _: 0.0
     makers = {f"client-{index}": constant_client(size, seconds) for index in range(clients)}
-    return transport.RayTransport(makers, ENDLESS_SECONDS)
+    return ray_transport.RayTransport(makers, ENDLESS_SECONDS)
 
 
 def updates(transport: Transport, size: int, folder: Path | None) -> Iterator[None]:

@@ -55,10 +55,10 @@ def _processes_of_ray_may_start_slowly(
     """On a busy machine a process of Ray's may take minutes to be ready; that is no failure."""
     if request.path.parent.name != FOLDER_OF_RAY:
         return
-    from asyncfeded.cluster import actors, transport, workers
+    from asyncfeded.cluster import actors, ray_transport, workers
     from scripted import LONGEST_SECONDS
 
-    for module in (actors, transport, workers):
+    for module in (actors, ray_transport, workers):
         monkeypatch.setattr(module, "START_SECONDS", LONGEST_SECONDS)
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import toy
 from asyncfeded import Server, rules
-from asyncfeded.cluster.transport import RayTransport
+from asyncfeded.cluster.ray_transport import RayTransport
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.runtime.events import Event

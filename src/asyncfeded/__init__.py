@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StopAt,
         TensorBoard,
     )
-    from asyncfeded.cluster.world import Ray, RayWorkers
+    from asyncfeded.cluster.ray_world import Ray, RayWorkers
     from asyncfeded.comparison import Comparison
     from asyncfeded.comparison.side_by_side import compare
     from asyncfeded.core.errors import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from asyncfeded.runtime.membership import Membership
     from asyncfeded.simulation.devices import Device, DeviceModel
     from asyncfeded.simulation.profiles import heterogeneous_devices
-    from asyncfeded.simulation.world import Virtual
+    from asyncfeded.simulation.virtual_world import Virtual
     from asyncfeded.tasks.own_task import Task
 
 __all__ = [
@@ -137,8 +137,8 @@ __getattr__ = later(
         "OnDemand": "asyncfeded.on_demand",
         "PersistentMap": "asyncfeded.core.persistent",
         "Progress": "asyncfeded.callbacks",
-        "Ray": "asyncfeded.cluster.world",
-        "RayWorkers": "asyncfeded.cluster.world",
+        "Ray": "asyncfeded.cluster.ray_world",
+        "RayWorkers": "asyncfeded.cluster.ray_world",
         "Receipt": "asyncfeded.core.messages",
         "Refusal": "asyncfeded.core.messages",
         "Result": "asyncfeded.result",
@@ -157,7 +157,7 @@ __getattr__ = later(
         "TrainTask": "asyncfeded.core.messages",
         "TrainingError": "asyncfeded.core.errors",
         "VersionHistory": "asyncfeded.core.history",
-        "Virtual": "asyncfeded.simulation.world",
+        "Virtual": "asyncfeded.simulation.virtual_world",
         "Work": "asyncfeded.core.rule",
         "compare": "asyncfeded.comparison.side_by_side",
         "federate": "asyncfeded.front_door",

@@ -21,7 +21,7 @@ from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.control import Callback
 from asyncfeded.runtime.limits import check_evaluations
 from asyncfeded.runtime.world import World
-from asyncfeded.simulation.world import Virtual
+from asyncfeded.simulation.virtual_world import Virtual
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")

@@ -7,8 +7,8 @@ import pytest
 import toy
 from asyncfeded import Availability, Membership, Server, TrainTask, rules
 from asyncfeded.cluster.processes import NOTHING_IMPOSED, Imposed
-from asyncfeded.cluster.transport import RayTransport
-from asyncfeded.cluster.world import Ray
+from asyncfeded.cluster.ray_transport import RayTransport
+from asyncfeded.cluster.ray_world import Ray
 from asyncfeded.core.errors import SettingError
 from asyncfeded.runtime.events import Event, Joined, Left, Received, RoundLost
 from scripted import LONGEST_SECONDS, Gates, drive, until

@@ -13,10 +13,10 @@ import ray
 import toy
 from asyncfeded import Server, rules
 from asyncfeded.cluster import processes
-from asyncfeded.cluster import transport as transport_module
+from asyncfeded.cluster import ray_transport as transport_module
 from asyncfeded.cluster.actors import cpus_each
 from asyncfeded.cluster.processes import Answer, ClientProcess, Imposed, MakeTrain
-from asyncfeded.cluster.transport import RayTransport
+from asyncfeded.cluster.ray_transport import RayTransport
 from asyncfeded.core.errors import ClusterError, SettingError
 from asyncfeded.core.messages import ClientUpdate, Train, TrainTask
 from asyncfeded.core.vectors import Vector

@@ -7,7 +7,7 @@ import pytest
 import toy
 from asyncfeded import Server, TrainTask, rules
 from asyncfeded.cluster.processes import Imposed
-from asyncfeded.cluster.transport import MOST_FAILURES, RayTransport
+from asyncfeded.cluster.ray_transport import MOST_FAILURES, RayTransport
 from asyncfeded.runtime.events import Left, Received, RoundLost
 from scripted import LONGEST_SECONDS, Gates, drive
 

@@ -20,7 +20,7 @@ from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.evaluation import Evaluation, Measure
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers
 from asyncfeded.store.log import EventLog
 

@@ -7,12 +7,12 @@ import pytest
 
 import toy
 from asyncfeded import Server, rules
-from asyncfeded.cluster.transport import RayTransport
+from asyncfeded.cluster.ray_transport import RayTransport
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.runtime.events import Event, Joined, Received
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess
 from scripted import LONGEST_SECONDS, Gates, drive
 

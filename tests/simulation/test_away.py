@@ -25,7 +25,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.selection import Selection
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers, make_workers
 from asyncfeded.store.log import EventLog
 

@@ -14,7 +14,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.transport import Arriving, Joining, Signal
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import make_workers
 from builders import vector
 

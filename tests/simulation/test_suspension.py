@@ -16,7 +16,7 @@ from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.devices import Device, DeviceModel
 from asyncfeded.simulation.selection import UniformSelection
 from asyncfeded.simulation.suspension import read_hangs
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess
 from asyncfeded.store.log import as_record
 

@@ -18,7 +18,7 @@ from asyncfeded.runtime.evaluation import Evaluation
 from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership
 from asyncfeded.simulation.threads import ThreadPool, _Job, _Jobs
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import Workers, make_workers
 from asyncfeded.store.log import EventLog
 from builders import vector

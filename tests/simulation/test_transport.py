@@ -21,7 +21,7 @@ from asyncfeded.runtime.loop import run
 from asyncfeded.runtime.membership import Membership, Stays
 from asyncfeded.simulation.pool import WorkerPool
 from asyncfeded.simulation.suspension import Hangs
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import InProcess, Workers, make_workers
 from asyncfeded.store.log import EventLog
 from reference_simulator import simulate

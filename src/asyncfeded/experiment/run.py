@@ -14,7 +14,7 @@ from asyncfeded import own_code, randomness
 from asyncfeded.availability.availability import Availability
 from asyncfeded.callbacks.checkpoint import Checkpoint, is_saved
 from asyncfeded.client_data import KEPT_DATASETS
-from asyncfeded.cluster.world import Ray, RayWorkers
+from asyncfeded.cluster.ray_world import Ray, RayWorkers
 from asyncfeded.core.errors import FileError, SettingError
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule
@@ -46,7 +46,7 @@ from asyncfeded.simulation.profiles import (
     paper_devices,
 )
 from asyncfeded.simulation.suspension import read_hangs
-from asyncfeded.simulation.world import Virtual
+from asyncfeded.simulation.virtual_world import Virtual
 from asyncfeded.store.log import EventLog
 from asyncfeded.store.runs import run_key
 from asyncfeded.store.states import identity_of

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from asyncfeded.simulation.authors_draws import FIRST_SEED, authors_hangs
     from asyncfeded.simulation.devices import DeviceModel
     from asyncfeded.simulation.profiles import PAPER_MACHINES, paper_devices
-    from asyncfeded.simulation.transport import VirtualTransport
+    from asyncfeded.simulation.virtual_transport import VirtualTransport
     from asyncfeded.simulation.workers import InProcess
 
 __all__ = [
@@ -28,7 +28,7 @@ __getattr__ = later(
         "FIRST_SEED": "asyncfeded.simulation.authors_draws",
         "InProcess": "asyncfeded.simulation.workers",
         "PAPER_MACHINES": "asyncfeded.simulation.profiles",
-        "VirtualTransport": "asyncfeded.simulation.transport",
+        "VirtualTransport": "asyncfeded.simulation.virtual_transport",
         "authors_hangs": "asyncfeded.simulation.authors_draws",
         "paper_devices": "asyncfeded.simulation.profiles",
     },

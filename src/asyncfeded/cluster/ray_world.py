@@ -22,7 +22,7 @@ from asyncfeded.runtime.membership import Membership
 from asyncfeded.runtime.world import Clock, OpenWorld, Setup
 
 if TYPE_CHECKING:
-    from asyncfeded.cluster.transport import Delays
+    from asyncfeded.cluster.ray_transport import Delays
     from asyncfeded.cluster.workers import RayWorkerPool
 
 
@@ -81,7 +81,7 @@ class Ray:
             memberships = [Membership(client_id) for client_id in setup.sizes]
         memberships, presence = attendance(memberships, self.availability)
         with self.connection():
-            from asyncfeded.cluster.transport import RayTransport
+            from asyncfeded.cluster.ray_transport import RayTransport
             from asyncfeded.cluster.workers import RayWorkerPool
 
             of_client = setup.recipe.of_client

@@ -26,7 +26,7 @@ from asyncfeded.runtime.world import Clock, OpenWorld, Setup
 from asyncfeded.simulation.devices import DeviceModel
 from asyncfeded.simulation.profiles import heterogeneous_devices
 from asyncfeded.simulation.selection import UniformSelection
-from asyncfeded.simulation.transport import VirtualTransport
+from asyncfeded.simulation.virtual_transport import VirtualTransport
 from asyncfeded.simulation.workers import Kind, Workers, make_workers
 
 
