@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec
 from torch import nn
 
 from asyncfeded.argument_kinds import check_kinds
-from asyncfeded.callbacks.checkpoint import Checkpoint, is_saved
+from asyncfeded.callbacks import EventLog
+from asyncfeded.callbacks.checkpoint import LOG_FILE, Checkpoint, is_saved
 from asyncfeded.callbacks.progress import Progress
 from asyncfeded.client_data import WHOLE
 from asyncfeded.core.errors import FileError, require
@@ -93,6 +94,7 @@ def serve(
 
     def write(result: Result) -> None:
         if place is not None:
+            save_module(model, place / MODEL_FILE)
             result.write(place, f"{rule.name} on Flower")
 
     result = Federation(
@@ -116,7 +118,6 @@ def serve(
         write=write,
     ).run()
     if place is not None:
-        save_module(model, place / MODEL_FILE)
         with suppress(OSError):  # what else lies there is not ours
             (place / CHECKPOINT).rmdir()
     return result
@@ -150,6 +151,8 @@ def _begin_in(folder: Path, callbacks: list[Callback]) -> Path | None:
             f"folder {str(folder)!r} holds {SUMMARY} of a run that is over: choose another folder, "
             "or remove this one"
         )
+    if not any(isinstance(callback, EventLog) for callback in callbacks):
+        callbacks.append(EventLog(folder / LOG_FILE))
     saved = folder / CHECKPOINT
     if is_saved(saved):
         return saved
