@@ -16,13 +16,15 @@ FIRST_PAUSE_SECONDS = 1.0
 class Client:
     """A client that has had a node in this run.
 
-    `task` is what it was sent, or what is kept for it until its pause is over. `answered` is the
-    message that it has answered last, with the round and the version of this.
+    `task` is what it was sent, or what is kept for it until its pause is over; `last_round` is the
+    last of its rounds that began so. `answered` is the message that it has answered last, with the
+    round and the version of this.
     """
 
     here: bool = False
     task: TrainTask | None = None
     kept: bool = False
+    last_round: int = -1
     failures: int = 0
     pause_until: float = 0.0
     answered: tuple[str, int, int] | None = None

@@ -66,13 +66,17 @@ class Nodes:
         name = self._names.get(node_id)
         return name if name is not None and self._node_of.get(name) == node_id else None
 
-    def look(self, now: float) -> list[Came | Went]:
-        """Ask Flower which nodes are there, if it is time to; returns what has changed."""
+    def changes(self, now: float) -> list[Came | Went]:
+        """Which clients have come and gone; asks Flower which nodes are there, if it is time to."""
+        went = self._look(now)
+        return [*went, *self._named()]
+
+    def _look(self, now: float) -> list[Went]:
         if now < self._next_look:
             return []
         self._next_look = now + LOOK_SECONDS
         there = {info.node_id: info.name for info in self._grid.get_nodes()}
-        changes: list[Came | Went] = []
+        changes: list[Went] = []
         for node_id in sorted(self._online - there.keys()):
             if (name := self._forget(node_id)) is not None:
                 changes.append(Went(name, node_id))
@@ -85,11 +89,11 @@ class Nodes:
                 self._to_ask.pop(node_id)
                 if not sent:
                     self._to_ask[node_id] = now + ASK_AGAIN_SECONDS
-        return changes + self._named()
+        return changes
 
-    def _named(self) -> list[Came | Went]:
+    def _named(self) -> list[Came]:
         """The clients that have come because their nodes are known by name now."""
-        came: list[Came | Went] = []
+        came: list[Came] = []
         for node_id, name in self._names.items():
             if name not in self._node_of:
                 self._node_of[name] = node_id

@@ -91,10 +91,11 @@ class FlowerTransport:
         client = self._clients.get(task.client_id)
         if client is None or not client.here:
             return  # it is leaving; its signal is already queued
-        if client.task is not None and client.task.round == task.round:
-            return  # after a fault of protocol: it has this task
+        if task.round <= client.last_round:
+            return  # after a fault of protocol: it was sent this task, and no other is due
         now = self._clock()
-        client.task, client.kept = task, client.pause_until > now
+        client.task, client.last_round = task, task.round
+        client.kept = client.pause_until > now
         if not client.kept:
             self._push(task, now)
 
@@ -153,7 +154,7 @@ class FlowerTransport:
             self._lose(
                 call.about, Fault.EXPIRED, f"no reply in {call.deadline - call.sent:.0f} s", now
             )
-        for change in self._nodes.look(now):
+        for change in self._nodes.changes(now):
             self._note(change, now)
         for name, client in self._clients.items():
             self._see_to(name, client, now)
