@@ -1,14 +1,14 @@
 """What one update costs the server, beside copying memory, as ratios in one run.
 
-    python benchmarks/server.py [--parameters 1e4 2e4 1e6 1e7 1e8] [--repeats 9]
+    python benchmarks/server.py [--parameters 1e4 2e4 1e6 1e7 1e8] [--repeats 5] [--rule NAME]
 
-For every number of parameters, one after the other and as often as `--repeats` says: a copy of a
-vector (on one thread and on all, the faster counts), and `Server.receive` with the update of the
-client whose turn it is, four at work. An update of AsyncFedED reads x_t, x_base and Δ for the two
-norms, then x_t and Δ again, and writes x_{t+1}: 24 bytes per parameter, or 28 where the processor
-fetches what it is about to overwrite. The ratio is to the time of moving 28 bytes per parameter at
-the copy's speed. With `sketch`, versions are kept as sketches of 65,536 numbers. The last table has
-how far the distances that sketches tell are from the exact ones.
+For every number of parameters and every rule: a copy of a vector (on one thread and on all, the
+faster counts) and 20 calls of `Server.receive`, taking turns as often as `--repeats` says. Four
+clients are at work and report one after the other. The ratio is to the time of moving, at the
+copy's speed, the bytes that the rule must move (`BYTES`). Memory that is written counts twice,
+because the processor fetches what it is about to overwrite. With `sketch`, versions are kept as
+sketches of 65,536 numbers. The last table has how far the distances that sketches tell are from the
+exact ones.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -31,8 +32,40 @@ from asyncfeded.core.sketch import distance, sketch
 from asyncfeded.core.vectors import Vector, norm_and_distance
 
 CLIENTS = 4
-BYTES_PER_UPDATE = 28
+CALLS = 20
+"""A multiple of what the buffers hold (10 and 5) and of the clients of a round."""
 BYTES_PER_COPY = 8  # read and written
+
+NORMS = 4 + 4 + 4  # Δ, x_t, x_base
+STEP = 4 + 4 + 8  # x_t, the direction, x_{t+1} written
+SUM = 8 + 4 + 16  # S, a vector, S written, in float64
+MEAN = 8 + 8  # S, the mean written
+MOMENTUM = 4 + 4 + 8  # m, the mean, m written
+ADAPTIVE = (4 + 8 + 4) + (8 + 16 + 8)  # m, v, the mean; m, v and the direction written
+AMSGRAD = (8 + 4 + 8 + 8) + (8 + 16 + 16 + 8)  # S, m, v, v̂; m, v, v̂ and the direction written
+COPY = 4 + 8
+AT_ONCE = NORMS + STEP
+BUFFERED = NORMS + SUM + (MEAN + STEP) / 10
+ROUND = NORMS + SUM + (MEAN + STEP) / CLIENTS
+ALL_VECTORS = 8 + 4 * CLIENTS + 16  # the sum over all clients, made anew
+BYTES = {
+    "asyncfeded": AT_ONCE,
+    "delay-adaptive": AT_ONCE,
+    "ringmaster": AT_ONCE,
+    **dict.fromkeys(("fedasync-constant", "fedasync-hinge", "fedasync-polynomial"), AT_ONCE + 4),
+    "fedbuff": BUFFERED,
+    "fedbuff-momentum": BUFFERED + MOMENTUM / 10,
+    **dict.fromkeys(("fedbuff-adagrad", "fedbuff-adam", "fedbuff-yogi"), BUFFERED + ADAPTIVE / 10),
+    **dict.fromkeys(("fadas", "fadas-adaptive"), NORMS + SUM + (AMSGRAD + STEP) / 5),
+    **dict.fromkeys(("fedavg", "fedprox", "fednova"), ROUND),
+    "fedavgm": ROUND + MOMENTUM / CLIENTS,
+    **dict.fromkeys(("fedadagrad", "fedadam", "fedyogi"), ROUND + ADAPTIVE / CLIENTS),
+    # Both sums with the new vector for the old one; the update kept; the mean of a buffer.
+    "ca2fl": NORMS + 2 * (SUM + 4) + COPY + ALL_VECTORS / CLIENTS + (24 + 24 + STEP) / 10,
+    # The old vector taken out and the new one put in: two changes of the sum.
+    **dict.fromkeys(("ace", "aced"), NORMS + 2 * SUM + COPY + ALL_VECTORS / 2 + MEAN + STEP),
+}
+"""The bytes per parameter that an update must move, by rule: on average, where it differs."""
 
 
 class Turns:
@@ -61,7 +94,7 @@ class Turns:
         version, number = self._held[name]
         update = ClientUpdate(name, version, self._deltas[name], 100, 10, number)
         started = time.perf_counter()
-        receipt = self._server.receive(update)
+        receipt = self._server.receive(update, held_seconds=1.0)
         seconds = time.perf_counter() - started
         assert receipt.accepted
         for task in receipt.tasks:
@@ -88,33 +121,34 @@ def copy_seconds(source: Vector, target: Vector) -> float:
     return min(alone, together)
 
 
-def measure(parameters: int, repeats: int) -> None:
-    calls = max(1, min(2000, 20_000_000 // parameters))
+def measure(parameters: int, repeats: int, names: Sequence[str]) -> None:
     source, target = np.ones(parameters, np.float32), np.zeros(parameters, np.float32)
-    variants = {
-        "asyncfeded": Turns(parameters, "asyncfeded"),
-        "asyncfeded, sketch": Turns(parameters, "asyncfeded", "sketch"),
-        "fedasync-constant": Turns(parameters, "fedasync-constant"),
-        "fedbuff": Turns(parameters, "fedbuff"),
-    }
-    for turns in variants.values():
-        for _ in range(2 * CLIENTS):
+    copying = [copy_seconds(source, target) for _ in range(CALLS)]
+    moved = statistics.median(copying) * AT_ONCE / BYTES_PER_COPY
+    print(f"{parameters:,} parameters: {shown(moved)} to move {AT_ONCE} bytes each")
+    variants = [(name, keep) for name in names for keep in kinds(name)]
+    for name, keep in variants:
+        turns = Turns(parameters, name, keep)
+        for _ in range(CALLS):
             turns()
-    copies = []
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(repeats):
-        copies.append(statistics.median(copy_seconds(source, target) for _ in range(calls)))
-        for name, turns in variants.items():
-            seconds[name].append(statistics.median(turns() for _ in range(calls)))
-    moved = statistics.median(copies) * BYTES_PER_UPDATE / BYTES_PER_COPY
-    print(f"{parameters:,} parameters: {shown(moved)} to move 28 bytes each")
-    for name, times in seconds.items():
-        ratios = [
-            time_ / (copy * BYTES_PER_UPDATE / BYTES_PER_COPY)
-            for time_, copy in zip(times, copies, strict=True)
-        ]
-        note = f"  {statistics.median(ratios):.2f} × ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"  {name:<20} {shown(statistics.median(times)):>9}{note}")
+        times, ratios = [], []
+        for _ in range(repeats):
+            copy = statistics.median(copy_seconds(source, target) for _ in range(CALLS))
+            rounds = max(1, min(100, 1_000_000 // parameters))
+            seconds = statistics.fmean(turns() for _ in range(rounds * CALLS))
+            times.append(seconds)
+            ratios.append(seconds / (copy * BYTES[name] / BYTES_PER_COPY))
+        title = name if keep == "leased" else f"{name}, {keep}"
+        print(
+            f"  {title:<20} {shown(statistics.median(times)):>9}  {BYTES[name]:>5.4g} bytes"
+            f"  {statistics.median(ratios):.2f} × ({min(ratios):.2f} to {max(ratios):.2f})",
+            flush=True,
+        )
+
+
+def kinds(rule: str) -> tuple[Keep, ...]:
+    """How versions may be kept: as sketches, too, in the rule that the table is about."""
+    return ("leased", "sketch") if rule == "asyncfeded" else ("leased",)
 
 
 def sketch_errors(parameters: int, distances: int) -> None:
@@ -165,11 +199,15 @@ def main() -> None:
     parser.add_argument(
         "--parameters", type=float, nargs="+", default=[1e4, 2e4, 1e6, 1e7, 1e8], metavar="N"
     )
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--rule", action="append", choices=list(rules.REGISTRY), help="repeatable; default: all"
+    )
     arguments = parser.parse_args()
+    names = arguments.rule or list(rules.REGISTRY)
     print(f"One update, {CLIENTS} clients at work, {THREADS} threads: median (range over repeats)")
     for parameters in arguments.parameters:
-        measure(int(parameters), arguments.repeats)
+        measure(int(parameters), arguments.repeats, names)
     same = "yes" if len(digests_by_threads()) == 1 else "NO"
     print(f"same bits with 1, 2 and 4 threads: {same}")
     sketch_errors(1_000_000, 200)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from asyncfeded.core.hyperparameters import hyperparameters
     from asyncfeded.core.messages import ClientUpdate, Receipt, Refusal, TrainTask
     from asyncfeded.core.persistent import PersistentMap
+    from asyncfeded.core.piecewise import piecewise
     from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
     from asyncfeded.core.server import Server
     from asyncfeded.data import partition
@@ -108,6 +109,7 @@ __all__ = [
     "hyperparameters",
     "load_model",
     "partition",
+    "piecewise",
     "rules",
 ]
 
@@ -167,6 +169,7 @@ __getattr__ = later(
         "hyperparameters": "asyncfeded.core.hyperparameters",
         "load_model": "asyncfeded.learning.saving",
         "partition": "asyncfeded.data.partition",
+        "piecewise": "asyncfeded.core.piecewise",
         "rules": "asyncfeded.rules",
     },
 )

@@ -290,6 +290,44 @@ def test_a_rule_whose_direction_does_not_fit_is_named() -> None:
         server.receive(answer(server.join("a"), [1]))
 
 
+def mixing_rule(mix: float, step: Step | None = None, reads_base: bool = True) -> Rule[None]:
+    def on_update(_: None, arrival: Arrival) -> Decision[None]:
+        return Decision(None, Work(1), step, mix=mix)
+
+    return Rule("mixing", Work(1), no_state, on_update, reads_base=reads_base)
+
+
+def test_a_mix_moves_the_model_towards_the_client_s() -> None:
+    server = Server(vector(0, 8), mixing_rule(0.25))
+    a, b = server.join("a"), server.join("b")
+    server.receive(answer(a, [4, 0]))  # a has (4, 8)
+    assert server.parameters.tolist() == [1, 8]
+    server.receive(answer(b, [-3, -4]))  # b has (−3, 4): x moves by ¼ · (−4, −4)
+    assert server.parameters.tolist() == [0, 7]
+
+
+def test_a_mix_that_is_not_finite_is_refused_and_changes_nothing() -> None:
+    server = Server(vector(3e38, 1), mixing_rule(1.0))
+    receipt = server.receive(answer(server.join("a"), [3e38, 1]))
+    assert receipt.reason is Refusal.STEP_NOT_FINITE
+    assert (server.version, server.parameters.tolist()) == (1, vector(3e38, 1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        (mixing_rule(0.5, Step(1.0, vector(1))), "a step and a mix; it may return one of them"),
+        (mixing_rule(10**400), "a mix that does not fit a float"),
+        (mixing_rule(0.5, reads_base=False), "make the rule with reads_base=True"),
+    ],
+)
+def test_a_mix_that_breaks_the_contract_is_named(rule: Rule[None], problem: str) -> None:
+    server = Server(vector(0), rule)
+    with pytest.raises(RuleError, match=problem):
+        server.receive(answer(server.join("a"), [1]))
+    assert (server.version, server.parameters.tolist()) == (1, [0])
+
+
 def test_a_rule_that_writes_to_what_it_is_given_is_stopped() -> None:
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
         arrival.delta[0] = 0

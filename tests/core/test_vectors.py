@@ -83,3 +83,24 @@ def test_nan_and_infinity_are_found() -> None:
     assert vectors.all_finite(vector(1, 2))
     assert not vectors.all_finite(vector(1, np.nan))
     assert not vectors.all_finite(vector(-np.inf, 1))
+
+
+@pytest.mark.parametrize("size", [1, BLOCK, 3 * BLOCK + 7])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_mix_and_a_weighted_sum_have_numpy_s_bits(
+    monkeypatch: pytest.MonkeyPatch, size: int, threads: int
+) -> None:
+    monkeypatch.setattr(vectors, "SHARED_FROM", 1)
+    draw = np.random.default_rng(size)
+    current, base, delta = draw.normal(size=(3, size)).astype(np.float32)
+    out = np.empty_like(current)
+    assert vectors.mix(current, 0.3, base, delta, out, threads)
+    assert out.tobytes() == (current + np.float32(0.3) * (base + delta - current)).tobytes()
+    total = draw.normal(size=size)
+    added = vectors.add_weighted(total, 0.3, delta, threads)
+    assert added.tobytes() == (total + 0.3 * delta.astype(np.float64)).tobytes()
+
+
+def test_a_mix_that_is_not_finite_says_so() -> None:
+    out = vector(0, 0)
+    assert not vectors.mix(vector(0, 0), 1.0, vector(1, 3e38), vector(1, 3e38), out)

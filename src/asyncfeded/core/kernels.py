@@ -170,3 +170,31 @@ def block_step(
 def step(start: Vector, scale: float, direction: Vector, out: Vector) -> bool:
     """Out ← start + scale · direction in float32; returns whether all of it is finite."""
     return block_step(start, scale, direction, out, 0, number_of_blocks(out.size))
+
+
+@compiled
+def block_mix(
+    start: Vector, weight: float, base: Vector, delta: Vector, out: Vector, first: int, last: int
+) -> bool:
+    """Out ← start + weight · ((base + delta) − start) in float32; returns whether it is finite."""
+    factor = np.float32(weight)
+    part = slice(first * BLOCK, min(last * BLOCK, out.size))
+    starts, bases, deltas, outs = start[part], base[part], delta[part], out[part]
+    broken = False
+    for index in range(outs.size):
+        apart = (bases[index] + deltas[index]) - starts[index]
+        value = starts[index] + factor * apart
+        outs[index] = value
+        broken |= not np.isfinite(value)
+    return not broken
+
+
+@compiled
+def block_add_weighted(
+    total: Sums, weight: float, vector: Vector, out: Sums, first: int, last: int
+) -> None:
+    """Out ← total + weight · vector in float64."""
+    part = slice(first * BLOCK, min(last * BLOCK, out.size))
+    totals, values, outs = total[part], vector[part], out[part]
+    for index in range(outs.size):
+        outs[index] = totals[index] + weight * np.float64(values[index])

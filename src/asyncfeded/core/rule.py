@@ -132,8 +132,9 @@ class Decision(NamedTuple, Generic[State]):
 
     `step` is None for an update that is kept for later. `figures` go into the receipt and the log.
     `weight` says how much of the client's own statistics to take over: 1 is all of them. If several
-    updates make one step, each counts in proportion. The default is the step's scale, at most 1;
-    for an update that is kept for later, it is 1.
+    updates make one step, each counts in proportion. The default is the step's scale, or `mix`, at
+    most 1; for an update that is kept for later, it is 1. `mix=α`, instead of a step, moves the
+    model towards the client's: x_{t+1} = x_t + α · (x_base + Δ − x_t), in one pass over memory.
     """
 
     state: State
@@ -141,6 +142,7 @@ class Decision(NamedTuple, Generic[State]):
     step: Step | None = None
     figures: Mapping[str, float] = NO_FIGURES
     weight: float | None = None
+    mix: float | None = None
 
 
 class RoundEnd(NamedTuple, Generic[State]):

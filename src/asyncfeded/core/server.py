@@ -6,7 +6,7 @@ every transport uses the same class. Threads must not share it: it has one calle
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -371,11 +371,16 @@ class Server:
         for figure in decision.figures.values():
             if not math.isfinite(figure):
                 return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
+        if decision.mix is None:
+            mixed = None
+        else:
+            self._check_mix(decision.mix, step)
+            mixed = self._mixed(decision.mix, arrival)
         # The client's version is no longer needed, so its memory can take the next one.
         del arrival
         self._give_back(client)
-        stepped = None if step is None else self._stepped(step)
-        if stepped is None and step is not None:
+        stepped = mixed if step is None else self._stepped(step)
+        if stepped is None and not (step is None and decision.mix is None):
             self._drop_what_was_kept()
             return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         if self._statistics is not None and statistics is not None:
@@ -429,11 +434,22 @@ class Server:
 
     def _stepped(self, step: Step) -> Vector | None:
         """x_t + scale · direction in memory for the next version; None if it is not finite."""
+        return self._filled(
+            lambda start, out: vectors.add_scaled(start, float(step.scale), step.direction, out=out)
+        )
+
+    def _mixed(self, share: float, arrival: Arrival) -> Vector | None:
+        """x_t mixed with the client's model, in memory for the next version; None as above."""
+        weight, base, delta = float(share), arrival.base, arrival.delta
+        return self._filled(lambda start, out: vectors.mix(start, weight, base, delta, out=out))
+
+    def _filled(self, fill: Callable[[Vector, Vector], bool]) -> Vector | None:
+        """Memory for the next version that `fill(x_t, memory)` has filled, if it says yes."""
         buffer = self._history.empty_buffer(self._size)
         start, out = self._history.current, buffer
         if self._statistics is not None:
             start, out = start[: self._trained], buffer[: self._trained]
-        if vectors.add_scaled(start, float(step.scale), step.direction, out=out):
+        if fill(start, out):
             return buffer
         self._history.return_buffer(buffer)
         return None
@@ -485,6 +501,18 @@ class Server:
             if client.last_taken == self.version:
                 client.last_taken = None
 
+    def _check_mix(self, share: float, step: Step | None) -> None:
+        name = self.rule.name
+        if step is not None:
+            raise RuleError(f"rule {name!r} returned a step and a mix; it may return one of them")
+        if type(share) is not float and not fits_a_float(share):
+            raise RuleError(f"rule {name!r} returned a mix that does not fit a float")
+        if not self.rule.reads_base:
+            raise RuleError(
+                f"rule {name!r} mixes in a client's model, which needs the version that it started "
+                "from: make the rule with reads_base=True"
+            )
+
     def _check_step(self, step: Step | None) -> None:
         if step is None:
             return
@@ -500,7 +528,9 @@ class Server:
         """How much a client's statistics count: as the rule says, or as its step does."""
         weight = decision.weight
         if weight is None:
-            return 1.0 if decision.step is None else max(0.0, min(1.0, decision.step.scale))
+            step, mix = decision.step, decision.mix
+            scale = mix if step is None else step.scale
+            return 1.0 if scale is None else max(0.0, min(1.0, scale))
         if not 0 <= weight <= LARGEST_COUNT:  # nor NaN
             raise RuleError(
                 f"rule {self.rule.name!r} gave a client the weight {weight}; "

@@ -18,6 +18,7 @@ from annotated_types import Ge, Gt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
 from asyncfeded.core.persistent import PersistentMap
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
 from asyncfeded.core.vectors import Vector
 from asyncfeded.rules.client_vectors import (
@@ -87,7 +88,7 @@ def _mean_of_latest(
         active = len(state["updates"]["vectors"])
         if active == 0:
             return Decision(state, work, figures={"active": 0}, weight=0.0)
-        mean = (state["updates"]["sum"] / active).astype(np.float32)
+        mean = piecewise(lambda total: (total / active).astype(np.float32), state["updates"]["sum"])
         return Decision(
             {**state, "steps": state["steps"] + 1},
             work,

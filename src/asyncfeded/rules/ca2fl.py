@@ -18,12 +18,13 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64
 from asyncfeded.rules.client_vectors import (
     ClientVectors,
-    Vector64,
     no_vectors,
+    replaced,
     with_vector,
     without_vector,
 )
@@ -57,10 +58,8 @@ def ca2fl(
         }
 
     def on_update(state: Caches, arrival: Arrival) -> Decision[Caches]:
-        calibrated_sum = state["calibrated_sum"] + arrival.delta
         cache = state["caches"]["vectors"].get(arrival.client_id)
-        if cache is not None:
-            calibrated_sum -= cache
+        calibrated_sum = replaced(state["calibrated_sum"], cache, arrival.delta)
         caches = with_vector(state["caches"], arrival.client_id, arrival.delta)
         count = state["count"] + 1
         if count < buffer_size:
@@ -71,17 +70,21 @@ def ca2fl(
                 "count": count,
             }
             return Decision(kept, work, weight=1 / buffer_size)
-        direction = state["mean_before"] + calibrated_sum / buffer_size
+        direction = piecewise(
+            lambda mean, total: (mean + total / buffer_size).astype(np.float32),
+            state["mean_before"],
+            calibrated_sum,
+        )
         after: Caches = {
             "caches": caches,
-            "mean_before": caches["sum"] / arrival.clients,
+            "mean_before": piecewise(lambda total: total / arrival.clients, caches["sum"]),
             "calibrated_sum": np.zeros(direction.size),
             "count": 0,
         }
         return Decision(
             after,
             work,
-            Step(server_lr, direction.astype(np.float32)),
+            Step(server_lr, direction),
             {"learning_rate": server_lr},
             weight=1 / buffer_size,
         )

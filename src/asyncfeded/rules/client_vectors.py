@@ -9,12 +9,10 @@ changes, that costs one vector for each.
 from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from asyncfeded.core.persistent import PersistentMap
-from asyncfeded.core.vectors import Vector
-
-Vector64 = npt.NDArray[np.float64]
+from asyncfeded.core.piecewise import piecewise
+from asyncfeded.core.vectors import Vector, Vector64, add_weighted
 
 
 class ClientVectors(TypedDict):
@@ -32,9 +30,7 @@ def no_vectors(size: int) -> ClientVectors:
 
 def with_vector(kept: ClientVectors, client_id: str, vector: Vector) -> ClientVectors:
     """Replace a client's vector by a copy of this one."""
-    total = kept["sum"] + vector
-    if client_id in kept["vectors"]:
-        total -= kept["vectors"][client_id]
+    total = replaced(kept["sum"], kept["vectors"].get(client_id), vector)
     return _counted(kept["vectors"].set(client_id, vector.copy()), total, kept["changes"])
 
 
@@ -42,14 +38,26 @@ def without_vector(kept: ClientVectors, client_id: str) -> ClientVectors:
     """Take a client's vector out, if there is one."""
     if client_id not in kept["vectors"]:
         return kept
-    total = kept["sum"] - kept["vectors"][client_id]
+    total = add_weighted(kept["sum"], -1.0, kept["vectors"][client_id])
     return _counted(kept["vectors"].without(client_id), total, kept["changes"])
+
+
+def replaced(total: Vector64, old: Vector | None, new: Vector) -> Vector64:
+    """The sum with a client's new vector instead of its old one, if it had one."""
+    if old is None:
+        return add_weighted(total, 1.0, new)
+    return piecewise(lambda total, old, new: total + new - old, total, old, new)
 
 
 def _counted(vectors: PersistentMap[Vector], total: Vector64, changes: int) -> ClientVectors:
     changes += 1
     if changes >= len(vectors):
-        total, changes = np.zeros(total.size), 0
-        for vector in vectors.values():
-            total += vector
+        zeros = np.zeros(total.size)
+        total, changes = piecewise(_added_up, zeros, *vectors.values()), 0
     return {"vectors": vectors, "sum": total, "changes": changes}
+
+
+def _added_up(total: Vector64, *vectors: Vector) -> Vector64:
+    for vector in vectors:
+        total = total + vector
+    return total

@@ -15,18 +15,16 @@ Optimization, 2024, arXiv:2407.18365. With the mean Δ̄ of M updates, and their
 from typing import Annotated, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64, add_weighted
 from asyncfeded.rules.fedbuff import BufferSize
 from asyncfeded.rules.fedopt import Beta1, Beta2, Rate
 
 Epsilon = Annotated[float, Gt(0), Le(1e6), "ε, added to the root of the second moment"]
-
-Vector64 = npt.NDArray[np.float64]
 
 
 class BufferedMoments(TypedDict):
@@ -85,8 +83,18 @@ def _amsgrad(
         m, zeros = np.zeros_like(parameters), np.zeros(parameters.size)
         return {"sum": zeros, "count": 0, "largest_lag": 0, "m": m, "v": zeros, "v_max": zeros}
 
+    def elements(
+        total: Vector64, m: Vector, v: Vector64, v_max: Vector64
+    ) -> tuple[Vector, Vector64, Vector64, Vector]:
+        mean = (total / buffer_size).astype(np.float32)
+        m = beta1 * m + (1.0 - beta1) * mean
+        # In float64, whose range holds the square of every float32.
+        v = beta2 * v + (1.0 - beta2) * np.square(mean, dtype=np.float64)
+        v_max = np.maximum(v_max, v)
+        return m, v, v_max, (m / (np.sqrt(v_max) + epsilon)).astype(np.float32)
+
     def on_update(state: BufferedMoments, arrival: Arrival) -> Decision[BufferedMoments]:
-        total = state["sum"] + arrival.delta
+        total = add_weighted(state["sum"], 1.0, arrival.delta)
         count = state["count"] + 1
         largest_lag = max(state["largest_lag"], arrival.lag)
         if count < buffer_size:
@@ -97,16 +105,11 @@ def _amsgrad(
                 "largest_lag": largest_lag,
             }
             return Decision(kept, work, weight=1 / buffer_size)
-        mean = (total / buffer_size).astype(np.float32)
-        m = beta1 * state["m"] + (1.0 - beta1) * mean
-        # In float64, whose range holds the square of every float32.
-        v = beta2 * state["v"] + (1.0 - beta2) * np.square(mean, dtype=np.float64)
-        v_max = np.maximum(state["v_max"], v)
-        direction = (m / (np.sqrt(v_max) + epsilon)).astype(np.float32)
+        m, v, v_max, direction = piecewise(elements, total, state["m"], state["v"], state["v_max"])
         learning_rate = server_lr
         if max_lag is not None and largest_lag > max_lag:
             learning_rate = server_lr / largest_lag
-        after: BufferedMoments = {**init(mean), "m": m, "v": v, "v_max": v_max}
+        after: BufferedMoments = {**init(direction), "m": m, "v": v, "v_max": v_max}
         return Decision(
             after,
             work,

@@ -21,7 +21,7 @@ from annotated_types import Ge, Gt, Le
 
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
-from asyncfeded.core.rule import Arrival, Decision, Rule, Step, Work, no_state
+from asyncfeded.core.rule import Arrival, Decision, Rule, Work, no_state
 
 Weighting = Literal["constant", "hinge", "polynomial"]
 LagIn = Literal["versions", "seconds"]
@@ -100,13 +100,6 @@ def _mixing(
 
     def on_update(_: None, arrival: Arrival) -> Decision[None]:
         alpha_t = alpha * lag_weight(arrival)
-        towards_client = arrival.base + arrival.delta
-        towards_client -= arrival.current
-        return Decision(
-            state=None,
-            work=work,
-            step=Step(alpha_t, towards_client),
-            figures={"learning_rate": alpha_t},
-        )
+        return Decision(None, work, figures={"learning_rate": alpha_t}, mix=alpha_t)
 
     return Rule(name, work, no_state, on_update, needs_seconds=needs_seconds)

@@ -11,18 +11,18 @@ Everybody in a round starts from x_t, so the mean of the models is the mean of t
 from typing import Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Work
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64, add_weighted
 from asyncfeded.rules.server_optimizer import ServerOptimizer, plain
 
 
 class Round(TypedDict):
     """What has been reported so far: Σ n_i · Δ_i in float64, in order of arrival, and Σ n_i."""
 
-    weighted_sum: npt.NDArray[np.float64]
+    weighted_sum: Vector64
     examples: int
     optimizer: Any
 
@@ -53,19 +53,21 @@ def averaging(
         return new_round(parameters.size, optimizer.init(parameters))
 
     def on_update(so_far: Round, arrival: Arrival) -> Decision[Round]:
-        weighted = arrival.delta.astype(np.float64) * arrival.num_examples
-        weighted += so_far["weighted_sum"]
+        examples = arrival.num_examples
         state: Round = {
-            "weighted_sum": weighted,
-            "examples": so_far["examples"] + arrival.num_examples,
+            "weighted_sum": add_weighted(so_far["weighted_sum"], examples, arrival.delta),
+            "examples": so_far["examples"] + examples,
             "optimizer": so_far["optimizer"],
         }
-        return Decision(state, work, weight=arrival.num_examples)
+        return Decision(state, work, weight=examples)
 
     def on_round_end(reported: Round) -> RoundEnd[Round]:
         if reported["examples"] == 0:
             return RoundEnd(reported, step=None)
-        mean = (reported["weighted_sum"] / reported["examples"]).astype(np.float32)
+        examples = reported["examples"]
+        mean = piecewise(
+            lambda total: (total / examples).astype(np.float32), reported["weighted_sum"]
+        )
         optimizer_state, step = optimizer.step(reported["optimizer"], mean)
         return RoundEnd(new_round(mean.size, optimizer_state), step)
 

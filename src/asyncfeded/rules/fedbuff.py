@@ -12,12 +12,12 @@ sum is divided by the buffer's size M, so a fresh update weighs 1/M and a stale 
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, Rule, Work
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64, add_weighted
 from asyncfeded.rules.server_optimizer import ServerOptimizer, plain
 
 BufferSize = Annotated[int, Ge(1), "M, how many updates make a step"]
@@ -27,7 +27,7 @@ StalenessExponent = Annotated[float, Ge(0), "p of the lag's weight; 0 weighs all
 class Buffer(TypedDict):
     """Σ s(τ_i) · Δ_i in float64, in order of arrival, and how many updates are in it."""
 
-    weighted_sum: npt.NDArray[np.float64]
+    weighted_sum: Vector64
     count: int
     optimizer: Any
 
@@ -64,13 +64,12 @@ def buffering(
         taken_over = optimizer.takes_over * weight / buffer_size
         learning_rate = optimizer.learning_rate * weight / buffer_size
         figures = {"weight": weight, "learning_rate": learning_rate}
-        total = arrival.delta.astype(np.float64) * weight
-        total += buffer["weighted_sum"]
+        total = add_weighted(buffer["weighted_sum"], weight, arrival.delta)
         count, optimizer_state = buffer["count"] + 1, buffer["optimizer"]
         if count < buffer_size:
             state: Buffer = {"weighted_sum": total, "count": count, "optimizer": optimizer_state}
             return Decision(state, work, None, figures, taken_over)
-        mean = (total / buffer_size).astype(np.float32)
+        mean = piecewise(lambda total: (total / buffer_size).astype(np.float32), total)
         optimizer_state, step = optimizer.step(optimizer_state, mean)
         return Decision(new_buffer(mean.size, optimizer_state), work, step, figures, taken_over)
 

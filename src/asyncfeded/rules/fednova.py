@@ -16,18 +16,18 @@ Clients report τ_i with their updates. If a client does not, K stands for its �
 from typing import Annotated, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from asyncfeded.core.hyperparameters import InitialEpochs, hyperparameters
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Arrival, Decision, RoundEnd, Rule, Step, Work
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64, add_weighted
 
 
 class NormalizedRound(TypedDict):
     """Σ n_i · Δ_i / a_i in float64, in order of arrival, Σ n_i · a_i and Σ n_i."""
 
-    normalized_sum: npt.NDArray[np.float64]
+    normalized_sum: Vector64
     weighted_length: float
     examples: int
 
@@ -55,8 +55,7 @@ def fednova(
     def on_update(so_far: NormalizedRound, arrival: Arrival) -> Decision[NormalizedRound]:
         examples, a = arrival.num_examples, length(arrival.steps)
         state: NormalizedRound = {
-            "normalized_sum": so_far["normalized_sum"]
-            + (examples / a) * arrival.delta.astype(np.float64),
+            "normalized_sum": add_weighted(so_far["normalized_sum"], examples / a, arrival.delta),
             "weighted_length": so_far["weighted_length"] + examples * a,
             "examples": so_far["examples"] + examples,
         }
@@ -67,7 +66,9 @@ def fednova(
         if examples == 0:
             return RoundEnd(reported, step=None)
         effective_length = reported["weighted_length"] / examples
-        mean = (reported["normalized_sum"] / examples).astype(np.float32)
+        mean = piecewise(
+            lambda total: (total / examples).astype(np.float32), reported["normalized_sum"]
+        )
         return RoundEnd(new_round(mean.size), Step(effective_length, mean))
 
     return Rule("fednova", work, init, on_update, on_round_end, reads_base=False)

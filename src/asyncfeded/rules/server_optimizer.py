@@ -24,12 +24,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from asyncfeded.core.piecewise import piecewise
 from asyncfeded.core.rule import Step, no_state
-from asyncfeded.core.vectors import Vector
+from asyncfeded.core.vectors import Vector, Vector64
 
-Vector64 = npt.NDArray[np.float64]
 SecondMoment = Callable[[Vector64, Vector64], Vector64]
 """The next v from v and Δ̄². In float64, whose range holds the square of every float32."""
 
@@ -68,7 +67,7 @@ def momentum(learning_rate: float, beta: float) -> ServerOptimizer:
     """Momentum: m ← β · m + Δ̄, x ← x + η · m."""
 
     def step(before: Vector, mean: Vector) -> tuple[Vector, Step]:
-        moment = beta * before + mean
+        moment = piecewise(lambda m, mean: beta * m + mean, before, mean)
         return moment, Step(learning_rate, moment)
 
     return ServerOptimizer(learning_rate, np.zeros_like, step)
@@ -102,10 +101,13 @@ def _adaptive(
     def init(parameters: Vector) -> Moments:
         return {"m": np.zeros_like(parameters), "v": np.full(parameters.size, adaptivity**2)}
 
+    def elements(m: Vector, v: Vector64, mean: Vector) -> tuple[Vector, Vector64, Vector]:
+        m = beta1 * m + (1.0 - beta1) * mean
+        v = second_moment(v, np.square(mean, dtype=np.float64))
+        return m, v, (m / (np.sqrt(v) + adaptivity)).astype(np.float32)
+
     def step(before: Moments, mean: Vector) -> tuple[Moments, Step]:
-        m = beta1 * before["m"] + (1.0 - beta1) * mean
-        v = second_moment(before["v"], np.square(mean, dtype=np.float64))
-        direction = (m / (np.sqrt(v) + adaptivity)).astype(np.float32)
+        m, v, direction = piecewise(elements, before["m"], before["v"], mean)
         return {"m": m, "v": v}, Step(learning_rate, direction)
 
     return ServerOptimizer(learning_rate, init, step)
