@@ -14,7 +14,7 @@ PROCESSES := 2
 KILLS := 300
 KILLS_ON_RAY := 30
 
-.PHONY: run paper test test-quick soak soak-kills fuzz check format bench docs dist clean help
+.PHONY: run paper federation federation-tls federation-race test test-quick soak soak-kills fuzz check format bench docs dist clean help
 
 run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table and a plot
 	$(BIN)/asyncfeded compare --task synthetic-1-1 --seconds 150 --suspension 0.1 --widths 64,32 \
@@ -23,6 +23,15 @@ run: $(VENV)/.package  ## the five rules of the paper on Synthetic-1-1, a table 
 paper: $(VENV)/.paper  ## the paper's report from the stored runs: paper/results/report.html
 	$(BIN)/asyncfeded paper --scale full --report-only --figure 1 --figure 2 --figure 3 --seeds 3 \
 		--out paper/results
+
+federation: $(VENV)/.flower  ## four hospitals on this machine train asynchronously, on Flower
+	$(BIN)/python examples/flower/start.py --overwrite
+
+federation-tls: $(VENV)/.flower  ## the same with certificates and registered keys
+	$(BIN)/python examples/flower/start.py --overwrite --tls
+
+federation-race: $(VENV)/.flower  ## an ordinary Flower app: FedAvg, and our server with its clients
+	$(BIN)/python examples/flower/race.py
 
 test: $(VENV)/.dev  ## the tests
 	$(PYTEST)
@@ -74,6 +83,10 @@ $(VENV)/.package: pyproject.toml constraints.txt
 
 $(VENV)/.paper: $(VENV)/.package paper/pyproject.toml
 	$(BIN)/pip install --quiet --editable ./paper
+	touch $@
+
+$(VENV)/.flower: $(VENV)/.package
+	$(BIN)/pip install --quiet --editable '.[flower,torch]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.package $(VENV)/.paper

@@ -23,6 +23,7 @@ TOGETHER = {
     "tests/callbacks/test_mlflow": "one store of MLflow",
     "tests/docs/test_site": "one site",
     "tests/test_distribution": "one wheel",
+    "tests/flower/test_processes": "one SuperLink",
 }
 """Beginnings of the names of tests that share what takes long to make: they run in one process."""
 FOLDER_OF_RAY = "cluster"

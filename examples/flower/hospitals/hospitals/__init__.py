@@ -1,0 +1,1 @@
+"""Hospitals train one model asynchronously, and keep their data."""

@@ -1,0 +1,1 @@
+"""Every update marks a place of its own in the model."""
