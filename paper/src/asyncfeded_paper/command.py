@@ -79,9 +79,9 @@ def paper(
       asyncfeded paper --predict-updates --task femnist
     """
     # Late: the help of the command line, which lists this command, needs none of it.
-    from asyncfeded.cli import make_console, say
+    from asyncfeded.cli import Steps, make_console, say
     from asyncfeded_paper.plan import Plan
-    from asyncfeded_paper.progress import PaperProgress, Steps
+    from asyncfeded_paper.progress import PaperProgress
 
     everything = not (figure or table or study)
     plan = Plan(

@@ -1,69 +1,20 @@
 """What the command line shows while the evaluation is made."""
 
-import threading
 import time
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from asyncfeded import AsyncFedEDError
 from asyncfeded.cli import say
 
 if TYPE_CHECKING:
     from asyncfeded_paper.record import Record
     from asyncfeded_paper.work import Standing, Unit
 
-QUIET_SECONDS = 2.5
-"""How long nothing is printed at most while a step is done."""
-STATUS_SECONDS = 30.0
-"""The same while runs are made, in a file or a pipe: a run may take an hour."""
-
-
-class Steps:
-    """Prints a line for every step, and another now and then while a step takes long."""
-
-    def __init__(self, console: Console, quiet_seconds: float = QUIET_SECONDS) -> None:
-        self._console = console
-        self._quiet_seconds = quiet_seconds
-        self._news = threading.Condition()
-        self._step = ""
-        self._since = 0.0
-        self._ended = False
-        self._thread = threading.Thread(target=self._remind, daemon=True)
-
-    def __call__(self, step: str) -> None:
-        """Say what is done next."""
-        with self._news:
-            self._step, self._since = step, time.monotonic()
-            say(self._console, step)
-            self._news.notify()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with self._news:
-            self._ended = True
-            self._news.notify()
-        self._thread.join()
-
-    def _remind(self) -> None:
-        # If nobody reads any more, whoever tells of the next step will say so.
-        with suppress(AsyncFedEDError), self._news:
-            while not self._ended:
-                told = self._news.wait(self._quiet_seconds)
-                if not told and self._step:
-                    seconds = time.monotonic() - self._since
-                    say(self._console, f"  still {self._step}: {seconds:.0f} s")
+STATUS_SECONDS = 2.5
+"""How long nothing is printed at most in a file or a pipe."""
 
 
 class PaperProgress:
@@ -81,7 +32,6 @@ class PaperProgress:
         )
         self._bar = self._live.add_task("runs", total=None, status="")
         self._said_at = -STATUS_SECONDS
-        self._told_of_waits = False
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -110,12 +60,7 @@ class PaperProgress:
         if unit is not None and record is not None:
             self._say(f"{place}  {unit.name}  max {record.max_accuracy:.2%}  {status}")
         elif standing.running and time.monotonic() - self._said_at >= STATUS_SECONDS:
-            self._say(f"{place}  {status}{self._waits()}")
-
-    def _waits(self) -> str:
-        """Once, when the next line comes: who reads this does not know yet how long to wait."""
-        told, self._told_of_waits = self._told_of_waits, True
-        return "" if told else f"  (a line every {STATUS_SECONDS:.0f} s, and for every run)"
+            self._say(f"{place}  {status}")
 
     def _say(self, line: str) -> None:
         self._said_at = time.monotonic()

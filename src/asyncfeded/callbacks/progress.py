@@ -6,7 +6,7 @@ from statistics import median
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from asyncfeded.core.metrics import ACCURACY
@@ -33,6 +33,7 @@ RECENT_UPDATES = 50
 WIDTH_WITH_A_BAR = 115
 WIDTH_WITH_ALL = 100
 REDRAWS_PER_SECOND = 8
+CLOCK_REDRAWS_PER_SECOND = 1
 
 
 def waited_for(event: Waiting) -> str:
@@ -62,14 +63,16 @@ class Progress:
         self._last_drawn = self._started
         self._plain_lines = 0
         bar = [BarColumn(bar_width=20)] if console.width >= WIDTH_WITH_A_BAR else []
-        # Redrawn by hand: a thread of rich's own would be running while workers are forked.
+        # The clock runs on in a thread of rich's own, which is there while this is entered: a run
+        # has forked its workers before.
         self._live = Bars(
             TextColumn("[bold]{task.description}"),
             *bar,
             TaskProgressColumn(),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[status]}"),
             console=console,
-            auto_refresh=False,
+            refresh_per_second=CLOCK_REDRAWS_PER_SECOND,
         )
         self._bar = self._live.add_task(label, total=None, status="")
 

@@ -6,8 +6,10 @@ from asyncfeded.late import later
 
 if TYPE_CHECKING:
     from asyncfeded.cli.output import make_console, say
+    from asyncfeded.cli.steps import Steps
 
 __all__ = [
+    "Steps",
     "make_console",
     "say",
 ]
@@ -15,6 +17,7 @@ __all__ = [
 __getattr__ = later(
     __name__,
     {
+        "Steps": "asyncfeded.cli.steps",
         "make_console": "asyncfeded.cli.output",
         "say": "asyncfeded.cli.output",
     },

@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
 from asyncfeded.cli.shared_options import (
+    begin_loading,
     config_option,
     overwrite_option,
     plain_name,
-    say_loading,
     with_folder,
 )
+from asyncfeded.cli.steps import AT_WORK, Steps
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.experiment.settings import RunSettings, comparison_settings
 from asyncfeded.own_code import short_name
@@ -70,7 +72,15 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(every: list[RunSettings], begun: "Begun", how: "How") -> None:
     """Carry out the runs into the folder of the first, and print the table."""
-    say_loading(every[0])
+    console = make_console()
+    with Steps(console) as step:
+        begin_loading(every[0], step)
+        _carry_out(every, begun, how, console, step)
+
+
+def _carry_out(
+    every: list[RunSettings], begun: "Begun", how: "How", console: Console, step: Steps
+) -> None:
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.cli.goes_on import opened
     from asyncfeded.comparison import Comparison
@@ -93,9 +103,9 @@ def carry_out(every: list[RunSettings], begun: "Begun", how: "How") -> None:
     runs = [resolve(settings) for settings in every]
     tracking = [trackers(track, folder, " ".join(name), *name) for name in named]
     examples = runs[0].load_data()
-    console = make_console()
     title = f"{runs[0].title()}, {len(examples.train)} clients"
     warnings: list[str] = []
+    step(AT_WORK, said=False)
     for line in waits_of(runs[0]):
         say(console, line)
     files = (*COMPARISON_FILES, *tracked_files(track, folder))

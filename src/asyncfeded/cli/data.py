@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import say_loading
+from asyncfeded.cli.shared_options import begin_loading
+from asyncfeded.cli.steps import Steps
 from asyncfeded.core.errors import FileError
 from asyncfeded.data.columns import KINDS
 from asyncfeded.data.partition import Scheme
@@ -60,7 +61,11 @@ def fetch_command(name: str, data_dir: Path | None) -> None:
 
     console = make_console()
     say(console, f"downloading {name}: this may take minutes")
-    with Progress(console=console, disable=not console.is_terminal) as progress:
+    with (
+        Steps(console) as step,
+        Progress(console=console, disable=not console.is_terminal) as progress,
+    ):
+        step(f"downloading {name}", said=False)
         bar = progress.add_task(f"reading {name}", total=None)
         entry = fetch(
             name, data_dir, lambda done, of: progress.update(bar, completed=done, total=of)
@@ -150,29 +155,34 @@ def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
     if not is_file:
         given = {name: options[name] for name in OF_BOTH + SETTINGS_OF_TASKS}
         settings = run_settings({"task": what, **{n: v for n, v in given.items() if v is not None}})
-        say_loading(settings)
 
-    from asyncfeded.experiment.run import load_data
-    from asyncfeded.experiment.shares import draw_samples, shares_of, shares_of_file
+    console = make_console()
+    with Steps(console) as step:
+        if is_file:
+            step(f"reading {what}", said=False)
+        else:
+            begin_loading(settings, step)
+        from asyncfeded.experiment.run import load_data
+        from asyncfeded.experiment.shares import draw_samples, shares_of, shares_of_file
 
-    if is_file:
-        shares = shares_of_file(Path(what), _dealing(options))
-    else:
-        chosen, title = load_data(settings), find_task(what).title
-        if samples is not None:
-            draw_samples(samples, chosen, title)
-        shares = shares_of(chosen, title)
-    shares.plot(out)
+        if is_file:
+            shares = shares_of_file(Path(what), _dealing(options))
+        else:
+            chosen, title = load_data(settings), find_task(what).title
+            if samples is not None:
+                draw_samples(samples, chosen, title)
+            shares = shares_of(chosen, title)
+        shares.plot(out)
     totals = [int(row.sum()) for row in shares.counts.values()]
     classes = [int((row > 0).sum()) for row in shares.counts.values()]
     say(
-        make_console(),
+        console,
         f"{shares.title}: {len(totals)} clients, {sum(totals):,} examples "
         f"({min(totals):,} to {max(totals):,} each), {len(shares.classes)} classes "
         f"({min(classes)} to {max(classes)} each)\nplot: {out}",
     )
     if samples is not None:
-        say(make_console(), f"samples: {samples}")
+        say(console, f"samples: {samples}")
 
 
 def _refuse_given(names: Sequence[str], owner: str, instead: str) -> None:

@@ -6,6 +6,9 @@ away ends as it should, with its files.
 
 import os
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from rich.console import Console
@@ -24,26 +27,45 @@ def say(console: Console, text: str) -> None:
     console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
+def written_at(console: Console) -> float:
+    """When something was last printed there, by `time.monotonic`; 0 if that is not known."""
+    seconds: float = getattr(console.file, "written_at", 0.0)
+    return seconds
+
+
 class _Output:
-    """A stream whose errors are ours."""
+    """A stream whose errors are ours, and that knows when it was last written to.
+
+    Once it cannot be written, every later try says so: the first may be of a thread that only
+    says how long a step takes.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._error: FileError | None = None
+        self.written_at = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        try:
+        self.written_at = time.monotonic()
+        with self._checked():
             return self._stream.write(text)
-        except OSError as error:
-            raise _closed(error) from None
 
     def flush(self) -> None:
-        try:
+        with self._checked():
             self._stream.flush()
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        if self._error is not None:
+            raise self._error
+        try:
+            yield
         except OSError as error:
-            raise _closed(error) from None
+            self._error = _closed(error)
+            raise self._error from None
 
 
 def _closed(error: OSError) -> FileError:

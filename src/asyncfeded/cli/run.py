@@ -5,10 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading, with_folder
+from asyncfeded.cli.shared_options import (
+    begin_loading,
+    config_option,
+    overwrite_option,
+    with_folder,
+)
+from asyncfeded.cli.steps import AT_WORK, Steps
 from asyncfeded.cli.tracking import track_option, tracked_files, trackers, where_to_look
 from asyncfeded.experiment.settings import RunSettings, run_settings
 from asyncfeded.own_code import short_name
@@ -58,7 +65,15 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     """Carry out a run with its files, and print its figures."""
-    say_loading(settings)
+    console = make_console()
+    with Steps(console) as step:
+        begin_loading(settings, step)
+        _carry_out(settings, begun, how, console, step)
+
+
+def _carry_out(
+    settings: RunSettings, begun: "Begun", how: "How", console: Console, step: Steps
+) -> None:
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.cli.goes_on import opened
     from asyncfeded.experiment.folders import RUN_FILES
@@ -67,7 +82,6 @@ def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
 
     track = begun.options["track"]
     rule = short_name(settings.rule)
-    console = make_console()
     resolved = resolve(settings)
     out = settings.out
     assert out is not None
@@ -77,6 +91,7 @@ def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     with opened(settings, {out: files}, how, begun):
         for line in (*where_to_look(track, out), *waits_of(resolved)):
             say(console, line)
+        step(AT_WORK, said=False)
         result = resolved.run([*tracking, Progress(rule, console)], examples)
     figures = {"task": resolved.task.title, **result.summary(), "results": out}
     for name, value in figures.items():

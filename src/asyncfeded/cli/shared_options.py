@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from asyncfeded.cli.steps import Steps
 from asyncfeded.experiment.settings import RunSettings
 from asyncfeded.tasks.folders import FORMATS, dataset_folder
 
@@ -37,11 +38,12 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def say_loading(settings: RunSettings) -> None:
+def begin_loading(settings: RunSettings, step: Steps) -> None:
     """Say at a terminal why nothing happens yet: torch takes seconds to load.
 
     Data that are not there are found before that.
     """
+    step("loading torch and the data", said=False)
     if settings.task in FORMATS:
         dataset_folder(settings.task, settings.data_dir)
     if sys.stderr.isatty():

@@ -7,11 +7,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from asyncfeded.cli.interrupted import OF_A_SWEEP
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
-from asyncfeded.cli.shared_options import config_option, overwrite_option, say_loading
+from asyncfeded.cli.shared_options import begin_loading, config_option, overwrite_option
+from asyncfeded.cli.steps import AT_WORK, Steps
 from asyncfeded.core.errors import SettingError
 from asyncfeded.experiment.settings import RunSettings, comparison_settings
 from asyncfeded.own_code import short_name
@@ -84,6 +86,14 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
     """Try points until there are enough, and print the best."""
+    console = make_console()
+    with Steps(console) as step:
+        _carry_out(values, begun, how, console, step)
+
+
+def _carry_out(
+    values: Mapping[str, Any], begun: "Begun", how: "How", console: Console, step: Steps
+) -> None:
     from asyncfeded.experiment.hyperparameters import read_value
     from asyncfeded.experiment.search_space import read_space
 
@@ -96,7 +106,7 @@ def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
         if name in values:
             raise SettingError(f"{name} must be searched or given, not both; given {values[name]}")
     base = bases[0]
-    say_loading(base)
+    begin_loading(base, step)
 
     from asyncfeded.callbacks.goals import goal_of
     from asyncfeded.callbacks.progress import Progress
@@ -114,7 +124,6 @@ def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
     given = {name: read_value(rule, name, value) for name, value in base.hyperparameters.items()}
     yardstick = Yardstick(metric, goal_of(metric, None))
     heading = f"{yardstick.goal} {metric}"
-    console = make_console()
 
     def measure(number: int, point: Point) -> float:
         found = []
@@ -141,6 +150,7 @@ def carry_out(values: Mapping[str, Any], begun: "Begun", how: "How") -> None:
         say(console, f"trial {number}: {heading} {mean:{yardstick.form}}, {shown}")
         return mean
 
+    step(AT_WORK, said=False)
     for line in waits_of(first):
         say(console, line)
     files = SWEEP_FILES if how == "overwrite" else ()
