@@ -13,7 +13,6 @@ from asyncfeded import (
     ClientCurves,
     EventLog,
     KeepBest,
-    Progress,
     Run,
     StopAfter,
     StopAt,
@@ -164,12 +163,3 @@ def test_a_metric_that_is_not_measured_is_refused_by_name() -> None:
 def test_a_wrong_setting_of_a_callback_is_refused(make: Any, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         make()
-
-
-def test_progress_prints_lines_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    result = federated(Progress("mine"))
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith("mine  ") for line in lines)
-    assert f"v{result.versions}" in lines[-1]

@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from math import inf
 from statistics import median
 from typing import Self
 
@@ -9,18 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from asyncfeded.callbacks.clients_epochs import ClientsEpochs
 from asyncfeded.core.metrics import ACCURACY
 from asyncfeded.runtime.control import Run
 from asyncfeded.runtime.events import (
     Evaluated,
     Event,
     Finished,
-    Joined,
     Left,
     Received,
-    Replaced,
     Resumed,
-    RoundLost,
     Started,
     Waiting,
 )
@@ -30,8 +29,9 @@ PLAIN_LINES = 10
 LONGEST_SILENCE_SECONDS = 3
 """… and after how long it prints one in any case."""
 RECENT_UPDATES = 50
-WIDTH_WITH_A_BAR = 115
-WIDTH_WITH_ALL = 100
+BAR_WIDTH = 20
+WIDTH_WITH_A_BAR = 140
+PERCENT_AND_CLOCK_WIDTH = 14
 REDRAWS_PER_SECOND = 8
 CLOCK_REDRAWS_PER_SECOND = 1
 
@@ -43,6 +43,14 @@ def waited_for(event: Waiting) -> str:
     return f"nothing has arrived for {event.silent_seconds:.0f} s; {what} {names}"
 
 
+def in_time(updates: int, seconds: float) -> str:
+    """Updates per second or, where these are few, per minute."""
+    rate = updates / seconds
+    if rate >= 10:
+        return f"{rate:.0f} updates/s"
+    return f"{rate:.1f} updates/s" if rate >= 1 else f"{60 * rate:.1f} updates/min"
+
+
 class Progress:
     """Shows where a run stands; the label is the rule's name unless another is given."""
 
@@ -51,18 +59,17 @@ class Progress:
         self._label = label
         self._seconds = 0.0
         self._virtual = 0.0
-        self._version = 1
-        self._updates = self._updates_before = 0
-        self._lost_rounds = 0
+        self._run: Run | None = None
+        self._updates_before = 0
         self._metric = ACCURACY
         self._measured: float | None = None
         self._recent_staleness: deque[float] = deque(maxlen=RECENT_UPDATES)
         self._recent_lag: deque[int] = deque(maxlen=RECENT_UPDATES)
-        self._epochs: dict[str, int] = {}
+        self._epochs = ClientsEpochs()
         self._started = time.perf_counter()
         self._last_drawn = self._started
         self._plain_lines = 0
-        bar = [BarColumn(bar_width=20)] if console.width >= WIDTH_WITH_A_BAR else []
+        bar = [BarColumn(bar_width=BAR_WIDTH)] if console.width >= WIDTH_WITH_A_BAR else []
         # The clock runs on in a thread of rich's own, which is there while this is entered: a run
         # has forked its workers before.
         self._live = Bars(
@@ -89,37 +96,23 @@ class Progress:
         """Note an event, and show it if it is time to."""
         if isinstance(event, Started | Resumed):
             self._label = self._label or event.rule
-            self._seconds = run.seconds
+            self._seconds, self._run = run.seconds, run
+            self._started, self._updates_before = time.perf_counter(), run.updates
             self._live.update(self._bar, description=self._label, total=run.seconds)
         self._virtual = max(self._virtual, event.seconds)  # evaluations come a little late
+        self._epochs.note(event, run)
         match event:
-            case Joined():
-                self._epochs[event.client_id] = event.epochs
-            case Replaced():
-                self._epochs.pop(event.client_id, None)
-                self._epochs[event.successor] = event.epochs
-            case Left():
-                self._epochs.pop(event.client_id, None)
-                if event.reason is not None:
-                    self._say(f"{event.seconds:.1f} s  {event.client_id} was lost: {event.reason}")
+            case Left(reason=str(reason)):
+                self._say(f"{event.seconds:.1f} s  {event.client_id} was lost: {reason}")
             case Waiting():
                 self._say(f"{event.seconds:.1f} s  {waited_for(event)}")
             case Received(receipt=receipt):
-                self._version = receipt.version
-                self._updates = run.updates
                 if receipt.staleness is not None:
                     self._recent_staleness.append(receipt.staleness)
                 if receipt.lag is not None:
                     self._recent_lag.append(receipt.lag)
-                for task in receipt.tasks:
-                    self._epochs[task.client_id] = task.epochs
             case Resumed():
-                self._version = event.version
-                self._updates = self._updates_before = run.updates
                 self._say(f"{event.seconds:.1f} s  goes on with version {event.version}")
-            case RoundLost():
-                self._version = event.version
-                self._lost_rounds += 1
             case Evaluated():
                 self._metric = ACCURACY if ACCURACY in event.metrics else next(iter(event.metrics))
                 self._measured = event.metrics[self._metric]
@@ -135,29 +128,49 @@ class Progress:
         line = f"{self._label}  {text}"
         self._live.console.print(line, soft_wrap=True, highlight=False, markup=False)
 
-    def status(self) -> str:
-        """Where the run stands; staleness or lag is the median of the last updates."""
+    def status(self, width: float = inf) -> str:
+        """Where the run stands, in as much as fits; staleness or lag is the median of the last."""
+        run = self._run
+        if run is None:
+            return ""
         elapsed = max(time.perf_counter() - self._started, 1e-9)
-        mean_epochs = sum(self._epochs.values()) / max(1, len(self._epochs))
-        stale = f"lag {median(self._recent_lag):g}" if self._recent_lag else ""
-        if self._recent_staleness:
-            stale = f"γ {median(self._recent_staleness):.2f}"
+        refused, lost = sum(run.refused.values()), sum(run.lost_rounds.values())
         measured = "–"
         if self._measured is not None:
             measured = format(self._measured, ".1%" if self._metric == ACCURACY else ".4g")
-        status = f"{self._virtual:.1f} s  v{self._version}  {self._metric} {measured}  {stale}"
-        if self._console.width < WIDTH_WITH_ALL:
-            return status
-        rate = f"{(self._updates - self._updates_before) / elapsed:.0f} updates/s"
-        lost = f"  {self._lost_rounds} lost" if self._lost_rounds else ""
-        return f"{status}  mean K {mean_epochs:.1f}  {rate}{lost}"
+        stale = f"lag {median(self._recent_lag):g}" if self._recent_lag else ""
+        if self._recent_staleness:
+            stale = f"γ {median(self._recent_staleness):.2f}"
+        parts = [  # in the order of the line, each with its place among those to leave out
+            (9, f"{self._virtual:.1f} s"),
+            (9, f"v{run.version}"),
+            (9, f"{self._metric} {measured}"),
+            (8, f"{run.updates:,} updates"),
+            (7, f"{refused:,} refused" if refused else ""),
+            (4, f"{lost:,} lost" if lost else ""),
+            (6, f"{run.at_work:,} at work"),
+            (5, stale),
+            (2, f"mean K {self._epochs.mean:.1f}"),
+            (3, in_time(run.updates - self._updates_before, elapsed)),
+        ]
+        parts = [part for part in parts if part[1]]
+        while len(line := "  ".join(text for _, text in parts)) > width and len(parts) > 3:
+            parts.remove(min(parts))
+        return line
 
     def _redraw(self, force: bool) -> None:
         now = time.perf_counter()
         if force or now - self._last_drawn > 1 / REDRAWS_PER_SECOND:
             self._last_drawn = now
-            self._live.update(self._bar, completed=self._virtual, status=self.status())
+            status = self.status(self._status_width())
+            self._live.update(self._bar, completed=self._virtual, status=status)
             self._live.refresh()
+
+    def _status_width(self) -> int:
+        """How many columns label, bar, percentage and clock leave for the status."""
+        width = self._console.width
+        bar = BAR_WIDTH + 1 if width >= WIDTH_WITH_A_BAR else 0
+        return width - len(self._label) - PERCENT_AND_CLOCK_WIDTH - bar
 
     def _print_line(self, last: bool) -> None:
         tenths = int(PLAIN_LINES * self._virtual / self._seconds)

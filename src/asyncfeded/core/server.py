@@ -131,6 +131,16 @@ class Server:
         return tuple(name for name, client in self._clients.items() if client.task is not None)
 
     @property
+    def number_at_work(self) -> int:
+        """How many clients hold a task."""
+        return self._number_at_work
+
+    @property
+    def epochs(self) -> dict[str, int]:
+        """K of every client that takes part, by name."""
+        return {name: math.floor(client.work.epochs) for name, client in self._clients.items()}
+
+    @property
     def stored_versions(self) -> int:
         """How many versions of the model are held in memory."""
         return len(self._history)

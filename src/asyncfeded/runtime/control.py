@@ -1,9 +1,11 @@
 """What a callback may do to a run: read the model, save it, measure clients, stop."""
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asyncfeded.core.messages import Refusal
 from asyncfeded.core.server import Server
 from asyncfeded.core.vectors import Vector
 from asyncfeded.runtime.events import Event
@@ -35,6 +37,7 @@ class Run:
         self._evaluated: Vector | None = None
         self._when_at_rest: list[Callable[[], None]] = []
         self._now = 0.0
+        self._handling_began = time.perf_counter()
         self.stopped_by: str | None = None
         self.parts: dict[str, Callable[[], object]] = {"server": server.state}
         """What `state` is made of: the parts of the run by name."""
@@ -52,6 +55,41 @@ class Run:
     def updates(self) -> int:
         """How many updates the server has accepted."""
         return self._server.accepted
+
+    @property
+    def version(self) -> int:
+        """The number of the newest version."""
+        return self._server.version
+
+    @property
+    def refused(self) -> Mapping[Refusal, int]:
+        """How many updates the server has refused, by reason."""
+        return self._server.refused
+
+    @property
+    def lost_rounds(self) -> Mapping[str, int]:
+        """How many rounds were lost, by reason."""
+        return self._server.lost
+
+    @property
+    def at_work(self) -> int:
+        """How many clients hold a task."""
+        return self._server.number_at_work
+
+    @property
+    def versions_held(self) -> int:
+        """How many versions of the model are held in memory."""
+        return self._server.stored_versions
+
+    @property
+    def epochs(self) -> dict[str, int]:
+        """K of every client that takes part, by name."""
+        return self._server.epochs
+
+    @property
+    def handling_seconds(self) -> float:
+        """Real seconds since the server has begun to handle the last signal."""
+        return time.perf_counter() - self._handling_began
 
     def stop(self, reason: str = "a callback") -> None:
         """End the run after this event; its last model is still evaluated."""
@@ -76,6 +114,10 @@ class Run:
             acts, self._when_at_rest = self._when_at_rest, []
             for act in acts:
                 act()
+
+    def handling_begins(self) -> None:
+        """A signal is handled now; called by the loop."""
+        self._handling_began = time.perf_counter()
 
     def save(self, path: str | Path) -> None:
         """Write these parameters as safetensors, which the module's `load_state_dict` takes."""

@@ -45,6 +45,8 @@ class Received:
     epochs: int | None
     receipt: Receipt
     num_examples: int | None = None
+    held_seconds: float | None = None
+    """How long the client held its task, if the world measures time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def run(
             if control.stopped_by is None:
                 now = at
                 signal = signal if at == signal.seconds else replace(signal, seconds=at)
+                control.handling_begins()
                 yield from _handle(server, transport, selection, signal)
         yield from measure.due_before(seconds)
         now = seconds if control.stopped_by is None else max(now, measure.latest)
@@ -113,7 +114,7 @@ def _handle(
             chooses = None if receipt.reason in PROTOCOL_FAULTS else selection
             replaced = _send(server, transport, chooses, at, receipt.tasks)
             # The tasks are sent first: no client waits for a log to be written.
-            yield _received(at, update, receipt)
+            yield _received(at, update, receipt, held_seconds)
             yield from replaced
         case Losing(at, client_id, number, reason):
             if server.round_of(client_id) != number:
@@ -244,7 +245,9 @@ class _Measurements:
             self._due = None
 
 
-def _received(seconds: float, update: ClientUpdate, receipt: Receipt) -> Received:
+def _received(
+    seconds: float, update: ClientUpdate, receipt: Receipt, held_seconds: float | None
+) -> Received:
     """The event of an answer; of a client's numbers it has those that can be recorded."""
     sent: tuple[Any, ...] = (update.round, update.version, update.epochs, update.num_examples)
     if receipt.accepted:  # the server has found all of them fit
@@ -253,7 +256,7 @@ def _received(seconds: float, update: ClientUpdate, receipt: Receipt) -> Receive
     else:
         sent = tuple(map(_recordable, sent))
     number, base, epochs, examples = sent
-    return Received(seconds, number, base, epochs, receipt, examples)
+    return Received(seconds, number, base, epochs, receipt, examples, held_seconds)
 
 
 def _recordable(value: Any) -> int | None:
