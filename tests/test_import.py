@@ -73,6 +73,7 @@ def test_what_trackers_write_with_is_loaded_when_a_run_is_tracked() -> None:
         "run --task none.py:make",
         "run --task femnist --data-dir none",
         "run --on ray --ray-address here",
+        "run --serve here",
         "compare --target 2",
         "sweep --out none --search lam=2:1",
         "data show nothing",

@@ -98,7 +98,8 @@ def federate(
       classes, unless a metric is named "accuracy".
     - `callbacks`: functions of (event, run), told of everything that happens. `run.parameters` is
       the model, `run.stop()` ends the run, which then returns its result as usual. There are
-      StopAt, StopAfter, KeepBest, ClientCurves, Checkpoint, Progress and EventLog.
+      StopAt, StopAfter, KeepBest, ClientCurves, Checkpoint, Progress, EventLog, TensorBoard, MLflow
+      and Prometheus.
     - `guards`: what an update must pass before the rule sees it, such as `bounded_staleness(4.0)`.
     - `history`: which versions the server keeps; those that a client trains from by default.
 

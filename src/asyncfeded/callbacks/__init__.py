@@ -5,6 +5,7 @@ from asyncfeded.callbacks.client_curves import ClientCurves
 from asyncfeded.callbacks.keep_best import KeepBest
 from asyncfeded.callbacks.mlflow import MLflow
 from asyncfeded.callbacks.progress import Progress
+from asyncfeded.callbacks.prometheus import Prometheus
 from asyncfeded.callbacks.stopping import StopAfter, StopAt
 from asyncfeded.callbacks.tensorboard import TensorBoard
 from asyncfeded.runtime.control import Callback, Run
@@ -18,6 +19,7 @@ __all__ = [
     "KeepBest",
     "MLflow",
     "Progress",
+    "Prometheus",
     "Run",
     "StopAfter",
     "StopAt",

@@ -23,7 +23,7 @@ THE_SEARCH = "The search"
 OF_COMMANDS = {
     "target": WhatIsRun.heading(),
     **dict.fromkeys(("search", "trials", "sampler", "metric"), THE_SEARCH),
-    **dict.fromkeys(("overwrite", "track", "config", "help"), TheCarryingOut.heading()),
+    **dict.fromkeys(("overwrite", "track", "serve", "config", "help"), TheCarryingOut.heading()),
 }
 """Under which heading the help lists an option that is no setting."""
 OF_THE_RULE = "Hyperparameters of the rule (default: the paper's for the task)"

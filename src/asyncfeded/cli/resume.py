@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from asyncfeded.core.errors import StateError
+from asyncfeded.cli.serving import serve_option
+from asyncfeded.core.errors import SettingError, StateError
 
 GO_ON = {name: f"asyncfeded.cli.{name}" for name in ("run", "compare", "sweep")}
 """Where each command's way to go on is."""
@@ -16,7 +17,8 @@ GO_ON = {name: f"asyncfeded.cli.{name}" for name in ("run", "compare", "sweep")}
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--workers", metavar="INTEGER", help="another number of workers than before")
 @click.option("--ray-address", metavar="TEXT", help="where the Ray cluster is now")
-def resume(folder: Path, workers: str | None, ray_address: str | None) -> None:
+@serve_option
+def resume(folder: Path, workers: str | None, ray_address: str | None, serve: str | None) -> None:
     """Go on with the run, comparison or sweep in FOLDER, which was interrupted or killed.
 
     Log, accuracy.csv, clients.csv and model become the same as without the interruption, for any
@@ -40,6 +42,10 @@ def resume(folder: Path, workers: str | None, ray_address: str | None) -> None:
     if begun.command not in GO_ON:
         raise StateError(f"{str(out)!r} is damaged: there is no command {begun.command!r:.20}")
     given = {"workers": workers, "ray_address": ray_address}
+    if serve is not None:
+        if begun.command != "run":
+            raise SettingError(f"serve must be left out for a {begun.command}: it is for one run")
+        begun = begun.model_copy(update={"options": {**begun.options, "serve": serve}})
     changed = {name: value for name, value in given.items() if value is not None}
     there = Path(begun.folder)
     with chdir(there) if there.is_dir() else nullcontext():

@@ -1,6 +1,7 @@
 """`asyncfeded run`: one rule."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from asyncfeded.cli.options import GroupedCommand, given_values, settings_options
 from asyncfeded.cli.output import make_console, say
+from asyncfeded.cli.serving import monitor_of, serve_option, served
 from asyncfeded.cli.shared_options import (
     begin_loading,
     config_option,
@@ -21,6 +23,7 @@ from asyncfeded.experiment.settings import RunSettings, run_settings
 from asyncfeded.own_code import short_name
 
 if TYPE_CHECKING:
+    from asyncfeded.callbacks.prometheus import Prometheus
     from asyncfeded.cli.goes_on import How
     from asyncfeded.experiment.begun import Begun
 
@@ -35,7 +38,14 @@ NOT_SHOWN = (
 @config_option
 @overwrite_option
 @track_option
-def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options: Any) -> None:
+@serve_option
+def run(
+    config: Path | None,
+    overwrite: bool,
+    track: tuple[str, ...],
+    serve: str | None,
+    **options: Any,
+) -> None:
     """Run one rule; write summary.json, events.jsonl, accuracy.csv, accuracy.png, clients.csv.
 
     \b
@@ -45,7 +55,7 @@ def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options:
       asyncfeded run --rule fedbuff --buffer-size 5 --clients 50 --out runs/fedbuff
       asyncfeded run --rule fedavg --leave client-3@60 --workers 2
       asyncfeded run --config my.toml --seed 1
-      asyncfeded run --on ray --seconds 60
+      asyncfeded run --on ray --seconds 60 --serve 9464
       asyncfeded run --track tensorboard --out runs/mine
     """
     values = given_values(options, config)
@@ -54,7 +64,7 @@ def run(config: Path | None, overwrite: bool, track: tuple[str, ...], **options:
     settings = with_folder(settings, f"{task}-{rule}-seed{settings.seed}", values)
     from asyncfeded.experiment.begun import make_begun
 
-    begun = make_begun("run", values, track=list(track))
+    begun = make_begun("run", values, track=list(track), serve=serve)
     carry_out(settings, begun, "overwrite" if overwrite else "begin")
 
 
@@ -65,14 +75,20 @@ def go_on(out: Path, begun: "Begun", changed: Mapping[str, Any]) -> None:
 
 def carry_out(settings: RunSettings, begun: "Begun", how: "How") -> None:
     """Carry out a run with its files, and print its figures."""
+    monitors = monitor_of(begun.options.get("serve"))
     console = make_console()
     with Steps(console) as step:
         begin_loading(settings, step)
-        _carry_out(settings, begun, how, console, step)
+        _carry_out(settings, begun, how, monitors, console, step)
 
 
 def _carry_out(
-    settings: RunSettings, begun: "Begun", how: "How", console: Console, step: Steps
+    settings: RunSettings,
+    begun: "Begun",
+    how: "How",
+    monitors: "list[Prometheus]",
+    console: Console,
+    step: Steps,
 ) -> None:
     from asyncfeded.callbacks.progress import Progress
     from asyncfeded.cli.goes_on import opened
@@ -86,13 +102,14 @@ def _carry_out(
     out = settings.out
     assert out is not None
     tracking = trackers(track, out, rule)
+    serving = served(monitors, partial(say, console))
     examples = resolved.load_data()
     files = (*RUN_FILES, *tracked_files(track, out))
     with opened(settings, {out: files}, how, begun):
         for line in (*where_to_look(track, out), *waits_of(resolved)):
             say(console, line)
         step(AT_WORK, said=False)
-        result = resolved.run([*tracking, Progress(rule, console)], examples)
+        result = resolved.run([*tracking, *serving, Progress(rule, console)], examples)
     figures = {"task": resolved.task.title, **result.summary(), "results": out}
     for name, value in figures.items():
         if name not in NOT_SHOWN:
