@@ -72,6 +72,9 @@ def test_the_reference_has_everything_public(site: Path) -> None:
         and f'id="asyncfeded.{name}"' not in pages
     ]
     assert missing == []
+    assert [
+        name for name in asyncfeded.flower.__all__ if f'id="asyncfeded.flower.{name}"' not in pages
+    ] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
