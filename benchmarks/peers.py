@@ -15,8 +15,17 @@ the paper's tasks at this project's default widths: `mlp` (Synthetic-1-1), `cnn`
     FedLab      its standalone pipeline: serial trainer and synchronous FedAvg handler
     pfl         its simulated backend with FederatedAveraging, in 1 and in 2 processes
 
-all of them on two cores, warm, with the data in memory and without any evaluation. Tools that are
-one sequential process have one torch thread or two, whichever was faster when they warmed up.
+Of the others, none of these simulates asynchronous training. Tools that do so on a virtual clock
+race by FedAsync (constant) and by FedBuff (M = 10), with clients of different speeds, the slowest
+almost five times as slow as the fastest, all of them at work:
+
+    engine      two workers, with an event log; eager or compiled
+    APPFL       `vsim.AsyncSimDriver` with VanillaTrainer: `peer_rounds/appfl_simulation.py`
+    FLGo        its simulator with its FedAsync and FedBuff: `peer_rounds/flgo_simulation.py`
+
+where it is written what was changed to make them run. All run on two cores, warm, with the data in
+memory and without any evaluation. Tools that are one sequential process have one torch thread or
+two, whichever was faster when they warmed up.
 
 Each contestant is a process that is stopped until its turn. They take turns, as often as
 `--repeats` says; ratios are taken within a repeat, and the median is reported with its range and
@@ -43,40 +52,10 @@ from typing import Any
 
 from peer_rounds.contestant import Contestant, ContestantFailedError, UnavailableError
 from peer_rounds.environments import EnvironmentFailedError, environment_python
+from peer_rounds.rows import CONTESTS, ROWS, Contest, Row, chosen
 from peer_rounds.workload import BATCH, CLIENTS, MODELS, STEPS, make_module
 
 BENCHMARKS = Path(__file__).resolve().parent
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table: what is run, with which options, in whose environment."""
-
-    name: str
-    module: str
-    options: tuple[str, ...] = ()
-    environment: str | None = None
-
-
-EAGER = Row("engine, eager, 2 workers", "run_engine", ("--kernel", "eager", "--workers", "2"))
-COMPILED = Row(
-    "engine, compiled, 2 workers", "run_engine", ("--kernel", "compiled", "--workers", "2")
-)
-REFERENCES = (EAGER, COMPILED)
-"""The rows that all others are compared with, as far as a workload has them."""
-
-ROWS = (
-    EAGER,
-    Row("engine, eager, 1 worker", "run_engine", ("--kernel", "eager", "--workers", "1")),
-    COMPILED,
-    Row("engine, compiled, 1 worker", "run_engine", ("--kernel", "compiled", "--workers", "1")),
-    Row("plain loop, 1 thread", "run_plain", ("--threads", "1")),
-    Row("plain loop, 2 threads", "run_plain", ("--threads", "2")),
-    Row("Flower 1.41.0 simulation", "run_flower", environment="flower"),
-    Row("FedLab 1.3.0 standalone", "run_fedlab", environment="fedlab"),
-    Row("pfl 0.6.0, 1 process", "run_pfl", ("--processes", "1"), "pfl"),
-    Row("pfl 0.6.0, 2 processes", "run_pfl", ("--processes", "2"), "pfl"),
-)
 
 
 @dataclass
@@ -85,11 +64,6 @@ class Race:
 
     contestants: list[Contestant] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
-
-
-def chosen(parts: list[str]) -> list[Row]:
-    """The rows that others are compared with, and those whose name contains one of these."""
-    return [row for row in ROWS if row in REFERENCES or any(part in row.name for part in parts)]
 
 
 def run_race(
@@ -165,17 +139,22 @@ def ratios(reference: Contestant, other: Contestant) -> str:
     )
 
 
-def print_table(workload: str, race: Race) -> None:
+def print_tables(workload: str, race: Race) -> None:
     parameters = sum(parameter.numel() for parameter in make_module(workload).parameters())
     print(
         f"\n{workload}: {parameters:,} parameters, {CLIENTS} clients, "
         f"{STEPS} mini-batches of {BATCH} per client round"
     )
+    for contest in CONTESTS:
+        print_table(contest, race)
+
+
+def print_table(contest: Contest, race: Race) -> None:
     by_name = {contestant.name: contestant for contestant in race.contestants}
-    references = [by_name[row.name] for row in REFERENCES if row.name in by_name]
-    titles = [f"{reference.name} ÷ this" for reference in references]
-    lines = [["", "client rounds/s", *titles, ""]]
-    for row in ROWS:
+    references = [by_name[row.name] for row in contest.references if row.name in by_name]
+    titles = [f"{reference.name.split(': ')[-1]} ÷ this" for reference in references]
+    lines = [[contest.title, "client rounds/s", *titles, ""]]
+    for row in contest.rows:
         if row.name in race.failures:
             lines.append([row.name, f"failed: {race.failures[row.name]}"])
         elif row.name in by_name:
@@ -186,9 +165,12 @@ def print_table(workload: str, race: Race) -> None:
                 for reference in references
             ]
             lines.append([row.name, f"{rate:.1f}", *compared, contestant.note])
+    if len(lines) == 1:
+        return
     complete = [line for line in lines if len(line) == len(lines[0])]
     widths = [max(map(len, column)) for column in zip(*complete, strict=True)]
     widths[0] = max(len(line[0]) for line in lines)
+    print()
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
         print("  ".join(cells).rstrip())
@@ -217,7 +199,7 @@ def main() -> int:
         "--row",
         action="append",
         metavar="PART",
-        help="only rows whose name contains this, besides the engine with two workers; "
+        help="only rows whose name contains this, and the engine that they are compared with; "
         "may be repeated; default: all",
     )
     parser.add_argument("--repeats", type=int, default=5)
@@ -252,7 +234,7 @@ def main() -> int:
                 arguments.slot_seconds,
                 Path(scratch),
             )
-            print_table(workload, races[workload])
+            print_tables(workload, races[workload])
     if arguments.json is not None:
         figures = {workload: raw_figures(race) for workload, race in races.items()}
         document = {"cores": os.cpu_count(), "workloads": figures}
