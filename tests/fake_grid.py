@@ -56,7 +56,8 @@ class FakeGrid(Grid):
     """Delivers messages to nodes, and their replies once they are due.
 
     `log` has every message that was pushed. What is in `strays` is delivered with the next replies,
-    whoever asked; with `repeats`, so is every reply a second time.
+    whoever asked; with `repeats`, so is every reply a second time. What it
+    `holds` is not delivered.
     """
 
     clock: Callable[[], float]
@@ -64,6 +65,7 @@ class FakeGrid(Grid):
     log: list[Message] = field(default_factory=list)
     strays: list[Message] = field(default_factory=list)
     refuses: Callable[[Message], bool] = lambda message: False
+    holds: Callable[[Message], bool] = lambda message: False
     repeats: bool = False
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ class FakeGrid(Grid):
                 continue
             if sent.node.node_id in self._given_up:
                 reply = Message(Error(NODE_UNAVAILABLE, "gone"), reply_to=sent.message)
-            elif sent.due <= self.clock():
+            elif sent.due <= self.clock() and not self.holds(sent.message):
                 reply = sent.node.answer(sent.message)
                 sent.due = inf
             else:

@@ -9,9 +9,9 @@ from asyncfeded import Server, rules
 from asyncfeded.core.rule import AnyRule
 from asyncfeded.core.vectors import Vector
 from asyncfeded.flower.codec import Codec
+from asyncfeded.flower.flower_transport import FlowerTransport
 from asyncfeded.flower.messages import Messages
 from asyncfeded.flower.model import Entry
-from asyncfeded.flower.transport import FlowerTransport
 from asyncfeded.runtime.events import Event, Finished, Received, RoundLost
 from asyncfeded.runtime.loop import run
 from fake_grid import Answer, Clock, FakeGrid, Node

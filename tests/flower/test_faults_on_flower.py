@@ -92,8 +92,11 @@ def test_a_client_that_never_answers_expires_and_is_given_more_time_then() -> No
         return None
 
     messages = Messages(first_seconds=200.0)
-    events = events_of(*federation(once(silent, plus(0.1)), plus(0.2)), 300.0, messages=messages)
+    grid, clock = federation(once(silent, plus(0.1)), plus(0.2))
+    events = events_of(grid, clock, 300.0, messages=messages)
     assert lost(events) == [("site-1", "expired")]
+    allowed = [round(m.metadata.ttl) for m in grid.log if m.metadata.dst_node_id == 1]
+    assert allowed[:2] == [200, 400]
     assert "site-1" in accepted(events)
     expired = next(e.seconds for e in events if getattr(e, "reason", None) == "expired")
     assert 200.0 <= expired < 201.0

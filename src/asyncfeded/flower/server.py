@@ -13,6 +13,7 @@ from asyncfeded.callbacks import EventLog
 from asyncfeded.callbacks.checkpoint import LOG_FILE, Checkpoint, is_saved
 from asyncfeded.callbacks.progress import Progress
 from asyncfeded.client_data import WHOLE
+from asyncfeded.core.arguments import require_kind
 from asyncfeded.core.errors import FileError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule, Guard
@@ -20,7 +21,7 @@ from asyncfeded.federation import Federation
 from asyncfeded.flower import installed  # noqa: F401 - says what to install, before flwr is asked for
 from asyncfeded.flower.messages import Messages, check_evaluate_on
 from asyncfeded.flower.model import layout_of
-from asyncfeded.flower.world import Flower
+from asyncfeded.flower.flower_world import Flower
 from asyncfeded.learning.datasets import as_examples
 from asyncfeded.learning.evaluation import Metric
 from asyncfeded.learning.local_training import LocalTraining
@@ -82,10 +83,13 @@ def serve(
     """
     rule = asyncfeded() if rule is None else rule
     messages = Messages() if messages is None else messages
+    require_kind(isinstance(messages, Messages), "messages", "a Messages", messages)
+    right = folder is None or isinstance(folder, str | Path)
+    require_kind(right, "folder", "a path", folder)
     callbacks = [Progress()] if callbacks is None else list(callbacks)
     world = Flower(grid, messages, layout_of(model), test is not None, evaluate_on)
     training = LocalTraining()  # clients train in their own way
-    check_kinds({**locals(), "datasets": [], "resume": folder})
+    check_kinds({**locals(), "datasets": [], "resume": None})
     require(evaluate_every > 0, "evaluate_every", "above 0", evaluate_every)
     check_evaluations(seconds, evaluate_every)
     check_evaluate_on(evaluate_on)
