@@ -7,7 +7,7 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from fuzz.target import accepts, check_memory
+from fuzz.target import accepts, check_memory, counter_of
 from fuzz.targets import TARGETS
 
 
@@ -21,18 +21,27 @@ def main() -> None:
         print("taken" if taken else "refused")
         return
     names = options.targets or list(TARGETS)
-    total = failed = 0
+    total = refused = failed = 0
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             corpora = Path(options.keep or folder)
             executions, problem = fuzzed(name, max(1, options.seconds // len(names)), corpora)
+            counted = counter_of(corpora / name)
+            refusals = int.from_bytes(counted.read_bytes(), sys.byteorder)
             kept, problems = replayed(name, corpora / name)
         problems += [problem] if problem else []
         total += executions
+        refused += refusals
         failed += bool(problems)
-        print(f"{name:>12}  {executions:>12,} inputs, {kept:>6,} kept for what they reach")
+        print(
+            f"{name:>12}  {executions:>12,} inputs, {refusals:>12,} refused, {kept:>6,} kept for "
+            "what they reach"
+        )
         print(*problems, sep="\n", end="\n" if problems else "", flush=True)
-    print(f"{total:,} inputs to {len(names)} targets: {failed} targets do not stand them")
+    print(
+        f"{total:,} inputs to {len(names)} targets, {refused:,} of them refused: {failed} targets "
+        "do not stand them"
+    )
     raise SystemExit(failed > 0)
 
 

@@ -5,6 +5,7 @@ python -m fuzz.guided TARGET --seconds 60 --corpus FOLDER
 
 import sys
 from argparse import ArgumentParser
+from mmap import mmap
 from pathlib import Path
 from random import Random
 
@@ -30,7 +31,7 @@ def main() -> None:
     options = parser.parse_args()
     with atheris.instrument_imports(include=["asyncfeded"], exclude=NOT_INSTRUMENTED):
         from fuzz.targets import TARGETS
-    from fuzz.target import accepts
+    from fuzz.target import accepts, counter_of
 
     target = TARGETS[options.target]
     corpus: Path = options.corpus
@@ -62,12 +63,22 @@ def main() -> None:
         str(corpus),
     ]
 
+    refused = counter(counter_of(corpus))
+
     def read(content: bytes) -> None:  # what is returned would say whether to keep the input
-        accepts(target, content)
+        if not accepts(target, content):
+            refused[0] += 1
 
     extra = {"custom_mutator": changed} if target.mutated is not None else {}
     atheris.Setup(arguments, read, **extra)
     atheris.Fuzz()
+
+
+def counter(path: Path) -> memoryview:
+    """One number in a file, which is there however this process ends."""
+    path.write_bytes(bytes(8))
+    with path.open("r+b") as file:
+        return memoryview(mmap(file.fileno(), 8)).cast("Q")
 
 
 if __name__ == "__main__":

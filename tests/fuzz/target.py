@@ -56,6 +56,11 @@ def check_memory(target: Target, content: bytes) -> None:
     assert peak <= most, f"{len(content)} bytes took {peak:,} bytes of memory; at most {most:,}"
 
 
+def counter_of(corpus: Path) -> Path:
+    """The file that counts which inputs were refused, beside the folder of those that are kept."""
+    return corpus.with_name(f"{corpus.name}.refused")
+
+
 _folder = tempfile.TemporaryDirectory(prefix="asyncfeded-fuzz-")
 
 
