@@ -48,6 +48,7 @@ fuzz: $(VENV)/.fuzz  ## give every reader of outside bytes what nobody wrote, fo
 
 soak-kills: $(VENV)/.dev  ## kill real processes at any moment, KILLS=300 of them, and let them go on
 	cd tests && ../$(BIN)/python -m kills --kills $(KILLS)
+	cd tests && ../$(BIN)/python -m kills --kills $(KILLS) --on real
 	cd tests && ../$(BIN)/python -m kills --kills $(KILLS_ON_RAY) --on ray
 
 check: $(VENV)/.dev  ## format, lint and types

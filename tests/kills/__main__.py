@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import randbits
 from tempfile import TemporaryDirectory
 
-from kills import histories, on_ray
+from kills import histories, in_real_time, on_ray
 from kills.histories import HistoryError, Killed
 from kills.nursery import Nursery
 
@@ -21,14 +21,13 @@ def main() -> None:
     """Replay a history, or go on until there were enough kills or an interrupt; print totals."""
     parser = ArgumentParser(prog="python -m kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="go on up to so many kills")
-    parser.add_argument("--on", choices=["virtual", "ray"], default="virtual")
+    parser.add_argument("--on", choices=list(WORLDS), default="virtual")
     parser.add_argument("--seed", type=int, help="replay this history, step by step")
     parser.add_argument("--first-seed", type=int, help="begin here (default: anywhere)")
     options = parser.parse_args()
     began, killed = time.monotonic(), Killed(tell=options.seed is not None)
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        prepare = on_virtual_clock if options.on == "virtual" else on_a_ray
-        history = prepare(stack, Path(folder))
+        history = WORLDS[options.on](stack, Path(folder))
         try:
             if options.seed is not None:
                 history(options.seed, killed)
@@ -51,6 +50,11 @@ def on_virtual_clock(stack: ExitStack, folder: Path) -> History:
     return partial(histories.history, stack.enter_context(Nursery(folder)))
 
 
+def on_real_clock(stack: ExitStack, folder: Path) -> History:
+    """Servers whose clients are in their own process, forked quickly."""
+    return partial(in_real_time.history, stack.enter_context(Nursery(folder)))
+
+
 def on_a_ray(stack: ExitStack, folder: Path) -> History:
     """Servers on one Ray, which stays when they are killed."""
     from asyncfeded.cluster.session import ray_session
@@ -60,6 +64,8 @@ def on_a_ray(stack: ExitStack, folder: Path) -> History:
 
     return partial(on_ray.history, folder, ray.get_runtime_context().gcs_address)
 
+
+WORLDS = {"virtual": on_virtual_clock, "real": on_real_clock, "ray": on_a_ray}
 
 if __name__ == "__main__":
     main()

@@ -60,8 +60,9 @@ class Nursery:
 
 
 def _carry_out(arguments: list[str], die_at: int | None) -> None:
-    """Be the command."""
+    """Be the command, or a server in real time."""
     from asyncfeded.cli.main import main
+    from kills import in_real_time
     from kills.dying import Steps
 
     said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -71,7 +72,10 @@ def _carry_out(arguments: list[str], die_at: int | None) -> None:
     steps = Steps(die_at, Path(STEPS_FILE).absolute())
     steps.begin()
     try:
-        main()
+        if arguments[0] == in_real_time.COMMAND:
+            in_real_time.serve(Path(arguments[1]), int(arguments[2]))
+        else:
+            main()
     finally:
         steps.end()
 
@@ -94,6 +98,7 @@ def _tend() -> None:
     from every_test import compile_everything
 
     compile_everything()
+    import_module("kills.in_real_time")
     for name in ("cli.resume", "cli.run", "cli.goes_on", "experiment.run", "experiment.begun"):
         import_module(f"asyncfeded.{name}")
     for line in sys.stdin:

@@ -10,6 +10,7 @@ import pytest
 from command_line import start_asyncfeded
 from cut_runs import TASK, check_same
 from in_process import asyncfeded_here
+from kills import in_real_time
 from kills.histories import Killed, history, prepare
 from kills.nursery import Nursery
 from kills.on_ray import kill_when
@@ -23,6 +24,14 @@ def test_a_process_dies_at_any_step_and_the_next_goes_on(tmp_path: Path) -> None
     with Nursery(tmp_path) as nursery:
         for seed in (1, 5):
             history(nursery, seed, killed)
+    assert killed.kills >= 5
+
+
+def test_a_server_in_real_time_dies_at_any_step_and_loses_nothing(tmp_path: Path) -> None:
+    killed = Killed()
+    with Nursery(tmp_path) as nursery:
+        for seed in (0, 4, 11):
+            in_real_time.history(nursery, seed, killed)
     assert killed.kills >= 5
 
 
