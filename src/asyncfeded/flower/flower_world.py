@@ -11,9 +11,9 @@ from flwr.serverapp import Grid
 from asyncfeded.core.vectors import Vector
 from asyncfeded.flower.codec import Codec
 from asyncfeded.flower.evaluation import UnderWay
+from asyncfeded.flower.flower_transport import FlowerTransport
 from asyncfeded.flower.messages import Messages
 from asyncfeded.flower.model import Layout
-from asyncfeded.flower.flower_transport import FlowerTransport
 from asyncfeded.runtime.evaluation import Evaluation
 from asyncfeded.runtime.world import Clock, OpenWorld, Setup
 

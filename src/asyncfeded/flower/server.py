@@ -19,9 +19,9 @@ from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule, Guard
 from asyncfeded.federation import Federation
 from asyncfeded.flower import installed  # noqa: F401 - says what to install, before flwr is asked for
+from asyncfeded.flower.flower_world import Flower
 from asyncfeded.flower.messages import Messages, check_evaluate_on
 from asyncfeded.flower.model import layout_of
-from asyncfeded.flower.flower_world import Flower
 from asyncfeded.learning.datasets import as_examples
 from asyncfeded.learning.evaluation import Metric
 from asyncfeded.learning.local_training import LocalTraining
