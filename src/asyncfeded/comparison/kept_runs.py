@@ -1,6 +1,6 @@
 """The runs of a comparison in a folder, so that another process can go on with it.
 
-    FOLDER/KEY.bin       a finished run: what it was made with, and its result
+    FOLDER/KEY.bin       a finished run: a digest of the rest, what it was made with, its result
     FOLDER/KEY/          the run at work, as a `Checkpoint` saves it
 
 The key is a digest of what a run is made with: of its settings and its initial model.
@@ -30,6 +30,8 @@ from asyncfeded.store.states import VERSION, check_same_run
 
 ENDED = ("versions", "log_sha256", "wall_seconds", "finished", "stopped_by")
 """What a result knows at its end, beside its state."""
+
+DIGEST_BYTES = 32
 
 
 class KeptRuns:
@@ -89,14 +91,15 @@ def _identity(federation: Federation) -> dict[str, Any]:
 
 def _write(path: Path, identity: Mapping[str, Any], result: Result) -> None:
     ended = {name: getattr(result, name) for name in ENDED}
-    write_bytes(path, encode({"run": identity, "result": result.state(), "ended": ended}))
+    content = encode({"run": identity, "result": result.state(), "ended": ended})
+    write_bytes(path, sha256(content).digest() + content)
 
 
 def _read(path: Path, federation: Federation, identity: Mapping[str, Any]) -> Result:
     """The result in a file; what it holds is checked."""
     result = federation.begin_result()
     try:
-        saved = decode(bytes(read_bytes(path, MOST_BYTES)))
+        saved = _checked(bytes(read_bytes(path, MOST_BYTES)))
         with restoring("result"):
             check_same_run(saved, identity)
             result.restore(saved["result"])
@@ -108,3 +111,11 @@ def _read(path: Path, federation: Federation, identity: Mapping[str, Any]) -> Re
         message = f"{str(path)!r}: {error}; without the file its run is made again"
         raise StateError(message) from None
     return result
+
+
+def _checked(content: bytes) -> Any:
+    """What was written, if it is whole."""
+    digest, content = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    if sha256(content).digest() != digest:
+        raise StateError("it is damaged: its digest does not match")
+    return decode(content)
