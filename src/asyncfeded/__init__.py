@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from asyncfeded.comparison.side_by_side import compare
     from asyncfeded.core.errors import (
         AsyncFedEDError,
+        ClientStateError,
+        ClusterError,
         FileError,
         InUseError,
+        RuleError,
         SettingError,
         StateError,
         TrainingError,
+        VersionError,
     )
     from asyncfeded.core.history import VersionHistory
     from asyncfeded.core.hyperparameters import hyperparameters
@@ -49,8 +53,10 @@ if TYPE_CHECKING:
     from asyncfeded.learning.saving import load_model
     from asyncfeded.on_demand import ClientNames, OnDemand
     from asyncfeded.result import Result
+    from asyncfeded.runtime import events
     from asyncfeded.runtime.devices import Devices, RoundTime
     from asyncfeded.runtime.membership import Membership
+    from asyncfeded.runtime.selection import Selection
     from asyncfeded.simulation.devices import Device, DeviceModel
     from asyncfeded.simulation.profiles import heterogeneous_devices
     from asyncfeded.simulation.virtual_world import Virtual
@@ -63,7 +69,9 @@ __all__ = [
     "Checkpoint",
     "ClientCurves",
     "ClientNames",
+    "ClientStateError",
     "ClientUpdate",
+    "ClusterError",
     "Comparison",
     "Decision",
     "Device",
@@ -88,7 +96,9 @@ __all__ = [
     "RoundEnd",
     "RoundTime",
     "Rule",
+    "RuleError",
     "Run",
+    "Selection",
     "Server",
     "SettingError",
     "StateError",
@@ -99,11 +109,13 @@ __all__ = [
     "TensorBoard",
     "TrainTask",
     "TrainingError",
+    "VersionError",
     "VersionHistory",
     "Virtual",
     "Work",
     "__version__",
     "compare",
+    "events",
     "federate",
     "flower",
     "guards",
@@ -125,7 +137,9 @@ __getattr__ = later(
         "Checkpoint": "asyncfeded.callbacks",
         "ClientCurves": "asyncfeded.callbacks",
         "ClientNames": "asyncfeded.on_demand",
+        "ClientStateError": "asyncfeded.core.errors",
         "ClientUpdate": "asyncfeded.core.messages",
+        "ClusterError": "asyncfeded.core.errors",
         "Comparison": "asyncfeded.comparison",
         "Decision": "asyncfeded.core.rule",
         "Device": "asyncfeded.simulation.devices",
@@ -150,7 +164,9 @@ __getattr__ = later(
         "RoundEnd": "asyncfeded.core.rule",
         "RoundTime": "asyncfeded.runtime.devices",
         "Rule": "asyncfeded.core.rule",
+        "RuleError": "asyncfeded.core.errors",
         "Run": "asyncfeded.callbacks",
+        "Selection": "asyncfeded.runtime.selection",
         "Server": "asyncfeded.core.server",
         "SettingError": "asyncfeded.core.errors",
         "StateError": "asyncfeded.core.errors",
@@ -161,10 +177,12 @@ __getattr__ = later(
         "TensorBoard": "asyncfeded.callbacks",
         "TrainTask": "asyncfeded.core.messages",
         "TrainingError": "asyncfeded.core.errors",
+        "VersionError": "asyncfeded.core.errors",
         "VersionHistory": "asyncfeded.core.history",
         "Virtual": "asyncfeded.simulation.virtual_world",
         "Work": "asyncfeded.core.rule",
         "compare": "asyncfeded.comparison.side_by_side",
+        "events": "asyncfeded.runtime.events",
         "federate": "asyncfeded.front_door",
         "flower": "asyncfeded.flower",
         "guards": "asyncfeded.guards",

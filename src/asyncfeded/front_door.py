@@ -91,6 +91,9 @@ def federate(
     - `rule`: what the server does with updates; AsyncFedED by default.
     - `world`: `Virtual(…)`, the default, or `Ray(…)`: where clients train and whose clock counts.
     - `training`: how clients train, a `LocalTraining`.
+    - `seconds`: how long the run lasts on the world's clock; `evaluate_every`: the seconds between
+      two evaluations; `seed`: of everything that is drawn.
+    - `loss`: what clients minimise, a function of outputs and targets.
     - `test`: one data set, or a mapping of one per client, which also gives these clients' own
       accuracy at the end. Without it, a tenth of every client's examples is held out.
     - `metrics`: numbers to measure beside accuracy and loss, by name: functions of the model's
@@ -102,7 +105,6 @@ def federate(
       and Prometheus.
     - `guards`: what an update must pass before the rule sees it, such as `bounded_staleness(4.0)`.
     - `history`: which versions the server keeps; those that a client trains from by default.
-
     - `resume`: the folder of a `Checkpoint`, to go on with the run that was saved there. Everything
       else must be given as before, but for the number of workers; what was given for `model` is
       overwritten. The result is the same, to the bit, as without the interruption.
