@@ -124,3 +124,19 @@ def test_what_trains_says_what_to_install() -> None:
     assert done.returncode == 2
     assert "is not installed, which this needs: pip install 'asyncfeded[torch]'" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_federation_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['flwr'] = None; import asyncfeded\n"
+        "try: asyncfeded.flower.server_app\n"
+        "except asyncfeded.AsyncFedEDError as error: print(error)"
+    )
+    assert printed_by(code) == (
+        "flwr is not installed, which a federation needs: pip install 'asyncfeded[flower]'"
+    )
+
+
+def test_to_name_flowers_package_does_not_load_flower() -> None:
+    code = "import asyncfeded, sys; asyncfeded.flower; print({'flwr', 'torch'} & {*sys.modules})"
+    assert printed_by(code) == "set()"

@@ -1,5 +1,6 @@
 """The ServerApp: ClientApps in Flower's manner train unchanged; a run goes on after any stop."""
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -11,12 +12,13 @@ import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
+from httpx import ConnectError
 from torch import nn
 
 import asyncfeded
 from asyncfeded import Result, Run, StopAfter, load_model, rules
 from asyncfeded.callbacks import Callback
-from asyncfeded.core.errors import FileError, SettingError
+from asyncfeded.core.errors import ClusterError, FileError, SettingError
 from asyncfeded.flower.messages import Messages
 from asyncfeded.runtime.events import Event, Joined, Left, Received, Resumed
 from fake_grid import Answer, FakeGrid, Node, arrays_of, config_of, named, plus
@@ -45,6 +47,7 @@ def train(message: Message, context: Context) -> Message:
     model.load_state_dict(message.content.array_records["arrays"].to_torch_state_dict())
     epochs = message.content.config_records["config"]["local-epochs"]
     assert isinstance(epochs, int)
+    torch.set_num_threads(1)  # the cores of a machine that runs tests are shared
     x, y = data(int(context.node_config["partition-id"]))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(epochs):
@@ -87,9 +90,14 @@ def test_a_client_app_in_flowers_manner_trains_unchanged() -> None:
 
     model = make_model()
     result = serve(
-        grid, model, test=data(9), seconds=60, evaluate_every=0.2, callbacks=[StopAfter(60), listen]
+        grid,
+        model,
+        test=data(9),
+        seconds=600,
+        evaluate_every=0.2,
+        callbacks=[StopAfter(30), listen],
     )
-    assert result.updates == 60
+    assert result.updates == 30
     assert not result.refused
     assert result.max_accuracy is not None
     assert result.max_accuracy > 0.8
@@ -113,7 +121,7 @@ def test_our_client_app_under_a_synchronous_rule_with_figures() -> None:
         grid,
         make_model(),
         rule=rules.fedprox(mu=0.1),
-        seconds=60,
+        seconds=600,
         evaluate_on=2,
         evaluate_every=0.5,
         callbacks=[StopAfter(20)],
@@ -126,7 +134,7 @@ def test_our_client_app_under_a_synchronous_rule_with_figures() -> None:
 
 
 def test_the_app_is_flowers() -> None:
-    app = asyncfeded.flower.server_app(make_model(), seconds=60, callbacks=[StopAfter(3)])
+    app = asyncfeded.flower.server_app(make_model(), seconds=600, callbacks=[StopAfter(3)])
     assert isinstance(app, ServerApp)
     grid = grid_of(node(1, foreign, "site"))
     app(grid, Context(1, 1, {}, RecordDict(), {}))
@@ -137,7 +145,7 @@ def test_the_results_of_a_run_are_in_its_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
     model = make_model()
     grid = grid_of(node(1, foreign, "site"))
-    result = serve(grid, model, test=data(9), seconds=60, callbacks=[StopAfter(5)], folder=out)
+    result = serve(grid, model, test=data(9), seconds=600, callbacks=[StopAfter(5)], folder=out)
     names = {path.name for path in out.iterdir()}
     assert names == {
         *("summary.json", "accuracy.csv", "accuracy.png", "clients.csv", "events.jsonl"),
@@ -150,7 +158,7 @@ def test_the_results_of_a_run_are_in_its_folder(tmp_path: Path) -> None:
     load_model(fresh, out / "model.safetensors")
     assert all(map(torch.equal, fresh.state_dict().values(), model.state_dict().values()))
     with pytest.raises(FileError, match="of a run that is over: choose another folder"):
-        serve(grid, make_model(), seconds=60, folder=out)
+        serve(grid, make_model(), seconds=600, folder=out)
 
 
 class PowerCutError(BaseException):
@@ -252,7 +260,7 @@ def test_a_client_that_comes_back_under_another_node_id_keeps_its_k() -> None:
             if len(joined) == 3:
                 run.stop()
 
-    serve(grid, make_model(), seconds=60, callbacks=[listen])
+    serve(grid, make_model(), seconds=600, callbacks=[listen])
     assert joined[2].client_id == "client-1"
     assert joined[2].epochs == epochs["at leaving"] != 10
 
@@ -286,5 +294,27 @@ def test_another_key_for_k_reaches_the_client() -> None:
 
     grid = grid_of(node(1, app, "site"))
     messages = Messages(epochs_key="epochs", config=lambda task: {"lr": 0.5 / task.version})
-    result = serve(grid, make_model(), seconds=60, callbacks=[StopAfter(1)], messages=messages)
+    result = serve(grid, make_model(), seconds=600, callbacks=[StopAfter(1)], messages=messages)
     assert result.updates == 1
+
+
+class Unreachable(FakeGrid):
+    """A Grid whose SuperLink is gone."""
+
+    def get_nodes(self) -> Any:
+        raise ConnectError("[Errno 111] Connection refused")
+
+
+def test_a_superlink_that_is_gone_is_one_line() -> None:
+    with pytest.raises(ClusterError) as raised:
+        serve(grid_of(kind=Unreachable), make_model(), seconds=600)
+    assert str(raised.value) == (
+        "flower cannot be reached: [Errno 111] Connection refused; a run with a folder goes on "
+        "when it is started again with the same folder"
+    )
+
+
+def test_the_arguments_of_an_app_are_those_of_serve() -> None:
+    names = list(inspect.signature(asyncfeded.flower.server_app).parameters)
+    assert names == list(inspect.signature(asyncfeded.flower.serve).parameters)[1:]
+    assert names[0] == "model"

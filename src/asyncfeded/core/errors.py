@@ -9,7 +9,7 @@
     ├── StateError         a saved state that is damaged or does not fit
     ├── RuleError          a rule that broke its contract
     ├── TrainingError      a client's training that raised
-    └── ClusterError       a Ray that cannot be reached, or whose processes are lost
+    └── ClusterError       a Ray or a Flower that cannot be reached or used
 
 A bad update is none of these: it is answered by a receipt that says why it was refused.
 """
@@ -52,7 +52,7 @@ class TrainingError(AsyncFedEDError):
 
 
 class ClusterError(AsyncFedEDError):
-    """A Ray that cannot be reached, or whose processes are lost."""
+    """A Ray or a Flower that cannot be reached or used, or whose processes are lost."""
 
 
 def require(condition: bool, name: str, limit: str, value: object) -> None:

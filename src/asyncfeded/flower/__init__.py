@@ -8,8 +8,10 @@
 Flower itself is loaded when one of these names is asked for.
 """
 
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
+from asyncfeded.core.errors import ClusterError
 from asyncfeded.late import later
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ __all__ = [
     "server_app",
 ]
 
-__getattr__ = later(
+_get = later(
     __name__,
     {
         "Messages": "asyncfeded.flower.messages",
@@ -33,6 +35,14 @@ __getattr__ = later(
         "server_app": "asyncfeded.flower.server",
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__ and find_spec("flwr") is None:
+        raise ClusterError(
+            "flwr is not installed, which a federation needs: pip install 'asyncfeded[flower]'"
+        )
+    return _get(name)
 
 
 def __dir__() -> list[str]:

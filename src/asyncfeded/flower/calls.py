@@ -1,10 +1,15 @@
 """Messages that were sent to nodes and await their replies. Nothing here waits for a reply."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
+from httpx import HTTPError
+
+from asyncfeded.core.errors import ClusterError
 
 About = TypeVar("About")
 """What a call is about: a task, an evaluation, a question."""
@@ -41,7 +46,8 @@ class Calls(Generic[About]):
     ) -> str | None:
         """Send a message; gives its id, or None if Flower did not take it."""
         message = Message(record, node_id, kind, ttl=ttl)
-        ids = list(self._grid.push_messages([message]))
+        with reaching_flower():
+            ids = list(self._grid.push_messages([message]))
         if not ids or not ids[0]:
             return None
         self._open[ids[0]] = Call(node_id, about, now, now + ttl)
@@ -51,8 +57,10 @@ class Calls(Generic[About]):
         """The replies that are there now."""
         if not self._open:
             return []
+        with reaching_flower():
+            messages = list(self._grid.pull_messages(list(self._open)))
         found = []
-        for message in self._grid.pull_messages(list(self._open)):
+        for message in messages:
             message_id = message.metadata.reply_to_message_id
             call = self._open.get(message_id)
             if call is not None and not message.has_error():
@@ -71,3 +79,16 @@ class Calls(Generic[About]):
         """The calls to a node that will not answer; their replies are no longer awaited."""
         to_it = [message_id for message_id, call in self._open.items() if call.node_id == node_id]
         return [self._open.pop(message_id) for message_id in to_it]
+
+
+@contextmanager
+def reaching_flower() -> Iterator[None]:
+    """Say in one line that the SuperLink cannot be reached; Flower itself has tried again."""
+    try:
+        yield
+    except HTTPError as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise ClusterError(
+            f"flower cannot be reached: {what}; a run with a folder goes on when it is started "
+            "again with the same folder"
+        ) from error

@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
 from torch import nn
 
 from asyncfeded.client_data import examples_of_clients
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.flower import installed  # noqa: F401 - says what to install, before flwr is asked for
 from asyncfeded.flower.codec import Codec
 from asyncfeded.flower.messages import (
     CLIENT,
@@ -35,9 +36,6 @@ from asyncfeded.learning.local_training import LocalTraining
 from asyncfeded.learning.recipe import TrainerRecipe
 from asyncfeded.learning.reproducible import one_blas_thread
 from asyncfeded.learning.trainer import Loss
-
-from flwr.app import Context, Message  # isort: skip
-from flwr.clientapp import ClientApp  # isort: skip
 
 PARTITION = "partition-id"
 """The entry of a SuperNode's --node-config by which its client is named."""

@@ -6,14 +6,18 @@ made of the node's partition-id; or else by its node id. While a node is there, 
 its name: a second one waits until Flower has given up the first.
 """
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
 from flwr.app import RecordDict
 from flwr.serverapp import Grid
 
+from asyncfeded.flower.calls import reaching_flower
 from asyncfeded.flower.faults import Fault
 from asyncfeded.flower.messages import Identity
+
+log = logging.getLogger("flwr")
 
 LOOK_SECONDS = 2.0
 """How often the server asks Flower which nodes are there."""
@@ -75,7 +79,8 @@ class Nodes:
         if now < self._next_look:
             return []
         self._next_look = now + LOOK_SECONDS
-        there = {info.node_id: info.name for info in self._grid.get_nodes()}
+        with reaching_flower():
+            there = {info.node_id: info.name for info in self._grid.get_nodes()}
         changes: list[Went] = []
         for node_id in sorted(self._online - there.keys()):
             if (name := self._forget(node_id)) is not None:
@@ -104,6 +109,12 @@ class Nodes:
         """A node has said who it is; without a name, it is known by its node id."""
         if node_id in self._online:
             self._names[node_id] = name or _by_id(node_id)
+            if not name:
+                log.warning(
+                    "node %d has no name: it is known by its node id, and is another client when "
+                    "its SuperNode is started again (give the SuperNode a registered name)",
+                    node_id,
+                )
 
     def not_answered(self, node_id: int, fault: Fault, now: float) -> None:
         """A node has not said who it is: a ClientApp that raised has no such query."""

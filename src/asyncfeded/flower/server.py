@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
 from torch import nn
 
 from asyncfeded.argument_kinds import check_kinds
@@ -18,7 +20,6 @@ from asyncfeded.core.errors import FileError, require
 from asyncfeded.core.history import VersionHistory
 from asyncfeded.core.rule import AnyRule, Guard
 from asyncfeded.federation import Federation
-from asyncfeded.flower import installed  # noqa: F401 - says what to install, before flwr is asked for
 from asyncfeded.flower.flower_world import Flower
 from asyncfeded.flower.messages import Messages, check_evaluate_on
 from asyncfeded.flower.model import layout_of
@@ -31,9 +32,6 @@ from asyncfeded.result import ClientFigures, Result
 from asyncfeded.rules import asyncfeded
 from asyncfeded.runtime.control import Callback
 from asyncfeded.runtime.limits import check_evaluations
-
-from flwr.app import Context  # isort: skip
-from flwr.serverapp import Grid, ServerApp  # isort: skip
 
 Arguments = ParamSpec("Arguments")
 
@@ -130,9 +128,8 @@ def serve(
 def _as_app(
     function: Callable[Concatenate[Grid, Arguments], Result],
 ) -> Callable[Arguments, ServerApp]:
-    """A function of the same arguments that makes a ServerApp of it."""
+    """A function of the same arguments, but for the grid, that makes a ServerApp of it."""
 
-    @wraps(function)
     def make(*args: Arguments.args, **kwargs: Arguments.kwargs) -> ServerApp:
         app = ServerApp()
 
@@ -142,10 +139,20 @@ def _as_app(
 
         return app
 
+    whole = signature(function)
+    make.__signature__ = whole.replace(  # type: ignore[attr-defined]
+        parameters=list(whole.parameters.values())[1:], return_annotation=ServerApp
+    )
+    make.__name__ = make.__qualname__ = "server_app"
+    make.__doc__ = "Make a ServerApp that calls `serve` with these arguments."
     return make
 
 
 server_app = _as_app(serve)
+"""Make a ServerApp that calls `serve` with these arguments.
+
+    app = asyncfeded.flower.server_app(model, rule=rules.asyncfeded(), seconds=600)
+"""
 
 
 def _begin_in(folder: Path, callbacks: list[Callback]) -> Path | None:
