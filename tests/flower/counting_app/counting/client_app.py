@@ -4,6 +4,7 @@ It knows Flower and NumPy only, so that its process starts quickly.
 """
 
 import time
+from pathlib import Path
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
@@ -27,6 +28,8 @@ def train(message: Message, context: Context) -> Message:
     weight = np.array(message.content["arrays"]["weight"].numpy())
     weight[0, place(client, number)] += 1
     time.sleep(float(context.run_config["pause-seconds"]))
+    with Path(str(context.run_config["folder"]), "trained.txt").open("a") as lines:
+        lines.write(f"{client} {number}\n")
     content = RecordDict(
         {
             "arrays": ArrayRecord({"weight": Array(weight)}),
