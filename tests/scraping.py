@@ -7,7 +7,7 @@ from urllib.request import urlopen
 from prometheus_client.parser import text_string_to_metric_families
 
 from asyncfeded import Prometheus
-from asyncfeded.runtime.events import Finished
+from asyncfeded.runtime.events import Event, Finished
 
 Samples = Mapping[str, float]
 """Values by name, with their labels as in name{label="value"}."""
@@ -25,14 +25,15 @@ def read(url: str | None) -> Samples:
 
 
 class Scraped:
-    """Reads a run at its end, while it can still be read."""
+    """Reads a run at its end, while it can still be read, or at another event."""
 
-    def __init__(self, monitor: Prometheus) -> None:
+    def __init__(self, monitor: Prometheus, at: type[Event] = Finished) -> None:
         self._monitor = monitor
+        self._at = at
         self.samples: Samples = {}
 
     def __call__(self, event: Any, run: Any) -> None:
-        if isinstance(event, Finished):
+        if isinstance(event, self._at):
             self.samples = read(self._monitor.url)
 
     def __getitem__(self, name: str) -> float:

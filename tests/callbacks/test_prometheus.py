@@ -28,7 +28,7 @@ from asyncfeded.callbacks.prometheus_metrics import MOST_REASONS, OTHER, SHARES,
 from asyncfeded.core.errors import SettingError
 from asyncfeded.core.server import Server
 from asyncfeded.runtime.control import Run
-from asyncfeded.runtime.events import Received, RoundLost, Started
+from asyncfeded.runtime.events import Received, Resumed, RoundLost, Started
 from builders import vector
 from listening import tcp_ports
 from scraping import Scraped, read
@@ -259,8 +259,11 @@ def test_a_run_that_goes_on_has_all_its_updates_and_clients(tmp_path: Path) -> N
     with pytest.raises(PowerCut):
         small_run(Checkpoint(tmp_path, every=0.5), Prometheus(port=0), cut)
     monitor = Prometheus(port=0)
-    scraped, clients = Scraped(monitor), KOfClients()
-    result = small_run(monitor, clients, scraped, resume=tmp_path)
+    scraped, first, clients = Scraped(monitor), Scraped(monitor, at=Resumed), KOfClients()
+    result = small_run(monitor, clients, first, scraped, resume=tmp_path)
+    assert first["clients"] == 3
+    assert first.by("share", "client_epochs")["0"] >= 1
+    assert first["updates_total"] == 0 < first["run_updates"]
     assert scraped["run_updates"] == result.updates
     assert 0 < scraped["updates_total"] < result.updates
     assert scraped["clients"] == 3
