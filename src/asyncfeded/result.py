@@ -152,8 +152,8 @@ class Result:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of what was measured at every evaluation."""
-        return tuple(self.curve[0].metrics) if self.curve else ()
+        """The names of what was measured; on Flower, clients may measure other things each time."""
+        return tuple(dict.fromkeys(name for point in self.curve for name in point.metrics))
 
     def metric(self, name: str) -> list[float]:
         """One metric over all evaluations; empty if it was not measured."""
@@ -218,8 +218,9 @@ class Result:
 
     def write(self, folder: Path, title: str) -> None:
         """Write accuracy.csv, clients.csv, accuracy.png and, when all is there, summary.json."""
-        curve = ((p.seconds, p.version, *p.metrics.values()) for p in self.curve)
-        write_table(folder / "accuracy.csv", ["seconds", "version", *self.metrics], curve)
+        names = self.metrics
+        curve = ((p.seconds, p.version, *map(p.metrics.get, names)) for p in self.curve)
+        write_table(folder / "accuracy.csv", ["seconds", "version", *names], curve)
         headings = ["client", *(f.name for f in fields(ClientFigures))]
         clients = ((name, *astuple(client)) for name, client in self.clients.items())
         write_table(folder / "clients.csv", headings, clients)
@@ -234,7 +235,7 @@ class Result:
         seconds = [point.seconds for point in self.curve]
         named = [str(self.settings[name]) for name in ("task", "rule") if name in self.settings]
         shown = [name for name in self.metrics if name != LOSS] or [LOSS]
-        curves = {name: self.metric(name) for name in shown}
+        curves = {name: [p.metrics.get(name, nan) for p in self.curve] for name in shown}
         plots.metrics_over_time(path, seconds, curves, title or ", ".join(named), TIME[self.clock])
 
 

@@ -206,6 +206,15 @@ def test_a_client_that_fails_again_and_again_leaves_for_a_while() -> None:
     assert accepted(events).count("site-2") > 300
 
 
+def test_a_client_that_only_sends_nonsense_leaves_for_a_while() -> None:
+    nonsense, reason = UNFIT["another length"]
+    events = events_of(*federation(nonsense, plus(0.2)), 200.0, rule=rules.fedavg())
+    assert refused(events) == [reason] * 5
+    left = [event for event in events if isinstance(event, Left)]
+    assert [e.reason for e in left] == ["5 failures in a row; the last: unfit update"]
+    assert accepted(events).count("site-2") > 150  # the rounds go on without it
+
+
 def test_a_synchronous_round_does_without_a_client_that_fails() -> None:
     def fails(message: Message) -> Message:
         return Message(Error(8, "killed"), reply_to=message)

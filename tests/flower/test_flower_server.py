@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
@@ -20,8 +21,8 @@ from asyncfeded import Result, Run, StopAfter, load_model, rules
 from asyncfeded.callbacks import Callback
 from asyncfeded.core.errors import ClusterError, FileError, SettingError
 from asyncfeded.flower.messages import Messages
-from asyncfeded.runtime.events import Event, Joined, Left, Received, Resumed
-from fake_grid import Answer, FakeGrid, Node, arrays_of, config_of, named, plus
+from asyncfeded.runtime.events import Evaluated, Event, Joined, Left, Received, Resumed
+from fake_grid import Answer, FakeGrid, Node, arrays_of, config_of, named, plus, reply_with
 
 serve: Callable[..., Result] = asyncfeded.flower.serve
 
@@ -318,3 +319,32 @@ def test_the_arguments_of_an_app_are_those_of_serve() -> None:
     names = list(inspect.signature(asyncfeded.flower.server_app).parameters)
     assert names == list(inspect.signature(asyncfeded.flower.serve).parameters)[1:]
     assert names[0] == "model"
+
+
+def test_the_arrays_of_another_framework_are_a_list_of_parameters() -> None:
+    arrays = [np.ones((2, 3), np.float32), np.zeros(2, np.float32)]
+    model = nn.ParameterList(torch.from_numpy(array) for array in arrays)
+    app = ClientApp()
+
+    @app.train()
+    def train_with_numpy(message: Message, context: Context) -> Message:
+        arrays = message.content.array_records["arrays"].to_numpy_ndarrays()
+        arrays = [array + np.float32(0.5) for array in arrays]
+        return reply_with(message, ArrayRecord(arrays), num_examples=3)
+
+    result = serve(grid_of(node(1, app, "site")), model, seconds=600, callbacks=[StopAfter(2)])
+    assert result.updates == 2
+    assert model[1].tolist() == [1.0, 1.0]
+
+
+def test_what_clients_measure_now_and_then_has_its_column(tmp_path: Path) -> None:
+    result = Result({})
+    result.curve = [Evaluated(0.0, 1, {"loss": 2.0}), Evaluated(1.0, 2, {"auc": 0.5, "loss": 1.0})]
+    result.write(tmp_path, "")
+    assert (tmp_path / "accuracy.csv").read_text().splitlines() == [
+        "seconds,version,loss,auc",
+        "0.0,1,2.0,",
+        "1.0,2,1.0,0.5",
+    ]
+    assert result.metric("auc") == [0.5]
+    assert result.summary()["metrics"]["auc"] == {"final": 0.5, "min": 0.5, "max": 0.5}

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from asyncfeded.flower.messages import Messages
 from asyncfeded.runtime.events import Event, Joined, Left
 from fake_grid import Clock, FakeGrid, Node, named, plus
@@ -43,11 +45,13 @@ def test_nobody_is_asked_where_node_ids_are_to_do() -> None:
 
 
 def test_an_answer_without_a_name_is_none() -> None:
-    for name in ("", "x" * 201):
+    for name in ("", "x" * 201, "client-3\nclient-4", "\x1b[2J"):
         assert who(*alone(Node(5, named(name, plus(0.1))))) == ["node-5"]
 
 
-def test_a_restarted_node_waits_for_its_name_until_flower_has_given_up_the_old_one() -> None:
+def test_a_restarted_node_waits_for_its_name_until_flower_has_given_up_the_old_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     grid, clock = alone(Node(5, named("client-3", plus(0.1))))
     app = named("client-3", plus(0.1))
 
@@ -68,6 +72,8 @@ def test_a_restarted_node_waits_for_its_name_until_flower_has_given_up_the_old_o
     assert asked == [5, 6]
     trained = [m.metadata.dst_node_id for m in grid.log if m.metadata.message_type == "train"]
     assert trained == sorted(trained)  # node 6 only after node 5
+    said = [r.getMessage() for r in caplog.records if "it waits" in r.getMessage()]
+    assert said == ["node 6 says that it is client-3, as node 5 does: it waits"]
 
 
 def test_a_node_whose_app_does_not_come_up_is_asked_again() -> None:

@@ -243,10 +243,10 @@ class FlowerTransport:
             client.failures = 0
             training = max(0.0, min(held, trained.train_seconds or 0.0))
             self._deadlines.answered(task.client_id, task.epochs, training, held - training)
-        else:
-            log.warning("%s has sent an unfit update: %s", task.client_id, trained.unfit)
-            client.failed(now)
         self._signals.append(Arriving(self._in_run(now), trained.update, held))
+        if trained.unfit is not None:
+            log.warning("%s has sent an unfit update: %s", task.client_id, trained.unfit)
+            self._pause(task.client_id, client, "unfit update", now)
 
     def _take_in_stray(self, reply: Reply[About], now: float) -> None:
         """Let the server refuse a reply that answers nothing, or that came before."""
@@ -280,8 +280,13 @@ class FlowerTransport:
         if fault is Fault.NODE_UNAVAILABLE:
             self._nodes.lose(name)
             self._leave(name, client, fault, now)
-        elif client.failed(now):
-            self._leave(name, client, f"{MOST_FAILURES} failures in a row; the last: {fault}", now)
+        else:
+            self._pause(name, client, fault, now)
+
+    def _pause(self, name: str, client: Client, what: str, now: float) -> None:
+        """Let a client that has failed rest; after too many failures in a row it leaves."""
+        if client.failed(now):
+            self._leave(name, client, f"{MOST_FAILURES} failures in a row; the last: {what}", now)
 
     def _leave(self, name: str, client: Client, reason: str, now: float) -> None:
         if client.here:

@@ -163,7 +163,8 @@ def read_name(reply: Message) -> str | None:
     """The name with which our ClientApp has answered."""
     record = _only(reply.content.config_records) or {}
     name = record.get(CLIENT)
-    return name if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME else None
+    right = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+    return name if right else None
 
 
 def whole(number: object) -> Any:

@@ -58,6 +58,10 @@ class Nodes:
         self._online: set[int] = set()
         self._names: dict[int, str] = {}
         self._node_of: dict[str, int] = {}
+        self._here: set[int] = set()
+        """The nodes that are clients now …"""
+        self._waiting: set[int] = set()
+        """… and those that wait for their names."""
         self._to_ask: dict[int, float] = {}
         self._next_look = 0.0
 
@@ -100,10 +104,21 @@ class Nodes:
         """The clients that have come because their nodes are known by name now."""
         came: list[Came] = []
         for node_id, name in self._names.items():
-            if name not in self._node_of:
-                self._node_of[name] = node_id
+            holder = self._node_of.setdefault(name, node_id)
+            if holder != node_id:
+                self._waits(node_id, name, holder)
+            elif node_id not in self._here:
+                self._here.add(node_id)
                 came.append(Came(name, node_id))
         return came
+
+    def _waits(self, node_id: int, name: str, holder: int) -> None:
+        """Say once that a node waits for its name."""
+        if node_id not in self._waiting:
+            self._waiting.add(node_id)
+            log.warning(
+                "node %d says that it is %s, as node %d does: it waits", node_id, name, holder
+            )
 
     def answered(self, node_id: int, name: str | None) -> None:
         """A node has said who it is; without a name, it is known by its node id."""
@@ -139,7 +154,8 @@ class Nodes:
 
     def _forget(self, node_id: int) -> str | None:
         """Forget a node; returns the client that it was."""
-        self._online.discard(node_id)
+        for known in (self._online, self._here, self._waiting):
+            known.discard(node_id)
         self._to_ask.pop(node_id, None)
         name = self._names.pop(node_id, None)
         if name is None or self._node_of.get(name) != node_id:

@@ -59,7 +59,9 @@ def serve(
 ) -> Result:
     """Train `model` over the nodes of a Flower federation for some seconds; return what came of it.
 
-    The model is left as the run has trained it.
+    The model is left as the run has trained it. It stands for the arrays that clients are sent,
+    named as in its `state_dict`; where clients do not use torch, an `nn.ParameterList` of the
+    arrays does, whose names are 0, 1, … as in Flower's records of NumPy arrays.
 
     - `rule`, `guards`, `history`: as in `federate`; AsyncFedED by default.
     - `test`: the server's own test data, measured every `evaluate_every` seconds with `loss` and
