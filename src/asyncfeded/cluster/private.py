@@ -20,6 +20,10 @@ from typing import Any
 from asyncfeded.core.errors import ClusterError
 
 LOOPBACK = "127.0.0.1"
+NO_PORT = "-1"
+"""Where prometheus_client is installed, Ray's helpers would serve figures of their own, at fixed
+ports that ask for no token. At a port that cannot be, they say so in their log and serve none."""
+NO_PORTS_FOR_FIGURES = {"AUTOSCALER_METRIC_PORT": NO_PORT, "DASHBOARD_METRIC_PORT": NO_PORT}
 OLDEST_RAY = "2.55"
 """The first version that was tried: tokens came with 2.52."""
 
@@ -51,7 +55,7 @@ def own_ray(**options: Any) -> Iterator[None]:
     import ray
 
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    with environment(token):
+    with environment({**token, **NO_PORTS_FOR_FIGURES}):
         folder = _private_folder()  # stays if Ray does not start: its error names a log in there
         with _on_the_loopback_interface():
             ray.init(address="local", _temp_dir=str(folder / "ray"), **options)
