@@ -4,7 +4,7 @@ import json
 
 from asyncfeded.experiment.begun import make_begun
 from fuzz import file_targets as files
-from fuzz import journal_target, state_targets
+from fuzz import flower_targets, journal_target, state_targets
 from fuzz.file_targets import one
 from fuzz.mutation import mutated_header, mutated_tree
 from fuzz.target import Target
@@ -21,6 +21,7 @@ TARGETS = {
     "daily-times": Target(files.read_daily_times, one(files.CSV_TIMES)),
     "traces": Target(files.read_traces, files.traces),
     "hangs": Target(files.read_recorded_hangs, one(files.CSV_HANGS)),
+    "flower": Target(flower_targets.read_array, flower_targets.arrays),
     "npz": Target(files.read_npz, files.npzs),
     "labels": Target(files.read_labels, one(b"x,y\n1,2\n3,cat\n")),
     "leaf": Target(files.read_leaf, files.leaf_shards),
