@@ -7,7 +7,7 @@ import pytest
 from asyncfeded.flower.messages import Messages
 from asyncfeded.runtime.events import Event, Joined, Left
 from fake_grid import Clock, FakeGrid, Node, named, plus
-from small_federation import accepted, events_of, federation
+from small_federation import accepted, events_of, federation, refused
 
 
 def who(grid: FakeGrid, clock: Clock, **options: Any) -> list[str]:
@@ -65,6 +65,7 @@ def test_a_restarted_node_waits_for_its_name_until_flower_has_given_up_the_old_o
     events = events_of(grid, clock, 60.0, at=at)
     names = [event.client_id for event in events if isinstance(event, Joined)]
     assert names == ["client-3", "client-3"]
+    assert refused(events) == []  # what the server meant for the old node is not sent to the new
     left = next(event for event in events if isinstance(event, Left))
     again = [event for event in events if isinstance(event, Joined)][1]
     assert 30 <= left.seconds <= again.seconds < 40

@@ -179,6 +179,8 @@ class FlowerTransport:
         if client.pause_until > now or self._nodes.node_of(name) is None:
             return
         if not client.here:
+            if any(isinstance(s, Losing | Leaving) and s.client_id == name for s in self._signals):
+                return  # it has only just left: the server must hear of that first
             client.here = True
             self._began = now if self._began is None else self._began
             self._signals.append(Joining(self._in_run(now), name))
