@@ -13,8 +13,9 @@ from asyncfeded import LocalTraining, TrainTask
 from asyncfeded.client_data import examples_of_clients
 from asyncfeded.core.vectors import Vector
 from asyncfeded.flower.codec import Codec
-from asyncfeded.flower.messages import Messages, read_evaluated, read_name, read_trained
+from asyncfeded.flower.messages import Messages
 from asyncfeded.flower.model import layout_of
+from asyncfeded.flower.replies import read_evaluated, read_name, read_trained
 from asyncfeded.learning.evaluation import Evaluator
 from asyncfeded.learning.flat import FlatModule
 from asyncfeded.learning.recipe import TrainerRecipe
@@ -122,6 +123,13 @@ def test_an_evaluation_on_test_data_of_its_own() -> None:
 def test_a_client_says_who_it_is(node_config: Any, options: Any, name: str | None) -> None:
     reply = app(**options)(sent("query.client_name", RecordDict()), context(**node_config))
     assert read_name(reply) == name
+
+
+def test_k_is_read_under_the_name_that_the_server_gives_it() -> None:
+    record = Messages(epochs_key="epochs").train(TASK, CODEC)
+    reply = app(epochs_key="epochs")(sent("train", record), context(**{"partition-id": 3}))
+    # 45 examples in batches of 32 are two steps a pass; two passes.
+    assert reply.content.metric_records["metrics"]["local-steps"] == 4
 
 
 def test_flowers_own_fedavg_trains_it_too() -> None:

@@ -14,7 +14,8 @@ from asyncfeded.client_data import examples_of_clients
 from asyncfeded.core.messages import TrainTask
 from asyncfeded.core.vectors import Vector
 from asyncfeded.flower.codec import Codec
-from asyncfeded.flower.messages import (
+from asyncfeded.flower.model import layout_of
+from asyncfeded.flower.records import (
     CLIENT,
     CLIENT_ROUND,
     LOCAL_EPOCHS,
@@ -29,7 +30,6 @@ from asyncfeded.flower.messages import (
     name_record,
     reply_record,
 )
-from asyncfeded.flower.model import layout_of
 from asyncfeded.learning.datasets import TensorExamples
 from asyncfeded.learning.evaluation import Evaluator, Metric
 from asyncfeded.learning.local_training import LocalTraining
@@ -50,6 +50,7 @@ def client_app(
     loss: Loss = nn.functional.cross_entropy,
     metrics: Mapping[str, Metric] | None = None,
     name_of: Callable[[Context], str | None] | None = None,
+    epochs_key: str = LOCAL_EPOCHS,
     seed: int = 0,
 ) -> ClientApp:
     """Make a ClientApp that trains `make_model()` on the data of its node.
@@ -65,6 +66,7 @@ def client_app(
     - `metrics`: numbers to measure beside accuracy and loss, as in `federate`.
     - `name_of`: by which name the server is to know this client, whatever its node id is. Without
       it, client-N on the node with `partition-id=N`.
+    - `epochs_key`: the entry of the config that holds K, if the server calls it otherwise.
 
     It answers the messages of Flower's own strategies, too.
     """
@@ -79,7 +81,7 @@ def client_app(
         name = config.get(CLIENT) or name_of(context) or str(context.node_id)
         examples, _ = data(name, context)
         codec = Codec(layout_of(model := make_model()))
-        task = _task(name, config, codec.vector(arrays_of(message)))
+        task = _task(name, config, codec.vector(arrays_of(message)), epochs_key)
         with one_blas_thread():
             trainer = TrainerRecipe(model, {name: examples}, train, loss, seed)()
             began = time.perf_counter()
@@ -130,14 +132,14 @@ def _examples(
     return train[name], held_out[name]
 
 
-def _task(name: str, config: Mapping[str, Any], parameters: Vector) -> TrainTask:
+def _task(name: str, config: Mapping[str, Any], parameters: Vector, epochs_key: str) -> TrainTask:
     """The task in a message of our server, or of one of Flower's strategies."""
     version = int(config.get(SERVER_ROUND, 1))
     return TrainTask(
         name,
         version,
         parameters,
-        int(config.get(LOCAL_EPOCHS, 1)),
+        int(config.get(epochs_key, 1)),
         int(config.get(CLIENT_ROUND, version)),
         float(config.get(PROXIMAL_MU, 0.0)),
     )

@@ -15,16 +15,10 @@ from asyncfeded.flower.clients import MOST_FAILURES, Client
 from asyncfeded.flower.codec import Codec
 from asyncfeded.flower.evaluation import AskedClients, Piece, drawn
 from asyncfeded.flower.faults import Fault, fault_of
-from asyncfeded.flower.messages import (
-    NO_DELTA,
-    WHO,
-    Messages,
-    evaluation_record,
-    read_evaluated,
-    read_name,
-    read_trained,
-)
+from asyncfeded.flower.messages import Messages, evaluation_record
 from asyncfeded.flower.nodes import Came, Nodes, Question, Went, question
+from asyncfeded.flower.records import WHO
+from asyncfeded.flower.replies import NO_DELTA, read_evaluated, read_name, read_trained
 from asyncfeded.runtime.deadlines import Deadlines
 from asyncfeded.runtime.transport import Arriving, Joining, Leaving, Losing, Quiet, Signal
 

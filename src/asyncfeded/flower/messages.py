@@ -1,39 +1,31 @@
-"""What server and clients send each other: the messages of Flower's `FedAvg`, and a little more.
+"""What the server sends to clients: the messages of Flower's `FedAvg`, and a little more.
 
 A train message holds the arrays of the model and a config; its reply the arrays after training and
 metrics, among these the number of examples. So a ClientApp that Flower's strategies can train, we
-can train. What goes beyond is optional: entries of the config that only our ClientApp reads, and
-metrics that only our server looks for.
+can train.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import ConfigRecord, RecordDict
 
 from asyncfeded.core.arguments import require_kind, require_number, require_whole
 from asyncfeded.core.errors import require
-from asyncfeded.core.messages import ClientUpdate, Refusal, TrainTask
-from asyncfeded.core.validation import MOST_FIGURES
+from asyncfeded.core.messages import TrainTask
 from asyncfeded.core.vectors import Vector
-from asyncfeded.flower.codec import Codec, UnfitRecordError
-
-ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
-"""Flower's names of the records in a message; in a reply only their kinds count, as in Flower."""
-NUM_EXAMPLES = "num-examples"
-SERVER_ROUND = "server-round"
-"""Flower's name for the round; ours is the version of the model that is sent."""
-LOCAL_EPOCHS = "local-epochs"
-PROXIMAL_MU = "proximal-mu"
-CLIENT, CLIENT_ROUND = "client", "client-round"
-"""Config: who trains, and the number of its task."""
-LOCAL_STEPS, TRAIN_SECONDS = "local-steps", "train-seconds"
-"""Metrics that a ClientApp may report: its mini-batches, and how long it trained."""
-WHO = "query.client_name"
-"""The query that our ClientApp answers with its name."""
+from asyncfeded.flower.codec import Codec
+from asyncfeded.flower.records import (
+    ARRAYS,
+    CLIENT,
+    CLIENT_ROUND,
+    CONFIG,
+    LOCAL_EPOCHS,
+    PROXIMAL_MU,
+    SERVER_ROUND,
+)
 
 Scalar = str | int | float | bool
 Config = Mapping[str, Scalar] | Callable[[TrainTask], Mapping[str, Scalar]]
@@ -43,12 +35,6 @@ PATIENCE = 5.0
 FIRST_SECONDS = 3600.0
 EVALUATE_SECONDS = 300.0
 POLL_SECONDS = 0.1
-
-NO_DELTA: Any = np.empty(0, np.float64)
-"""Stands for arrays that cannot be read: it is refused as of the wrong type."""
-WRONG_LENGTH: Vector = np.empty(0, np.float32)
-NO_NUMBER: Any = "?"
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,101 +94,6 @@ def evaluation_record(parameters: Vector, number: int, codec: Codec) -> RecordDi
     """What a client is sent to evaluate; the number of the evaluation stands for the round."""
     config = ConfigRecord({SERVER_ROUND: number})
     return RecordDict({ARRAYS: codec.record(parameters), CONFIG: config})
-
-
-class Trained(NamedTuple):
-    """A reply as the server takes it: an update, what was wrong with it, and the time it took."""
-
-    update: ClientUpdate
-    unfit: str | None
-    train_seconds: float | None
-
-
-def read_trained(reply: Message, task: TrainTask, codec: Codec) -> Trained:
-    """The update in a reply to a task; whatever is unfit becomes an update that is refused."""
-    metrics = dict(_only(reply.content.metric_records) or {})
-    examples = whole(metrics.pop(NUM_EXAMPLES, NO_NUMBER))
-    steps = metrics.pop(LOCAL_STEPS, None)
-    seconds = metrics.pop(TRAIN_SECONDS, None)
-    unfit = None
-    try:
-        delta = codec.vector(arrays_of(reply))
-        with np.errstate(over="ignore", invalid="ignore"):  # the server refuses what is not finite
-            np.subtract(delta, task.parameters, out=delta)
-    except UnfitRecordError as error:
-        unfit = str(error)
-        delta = WRONG_LENGTH if error.refusal == Refusal.WRONG_LENGTH else NO_DELTA
-    if unfit is None and examples is NO_NUMBER:
-        unfit = f"a reply must have a metric {NUM_EXAMPLES!r}, a whole number"
-    figures = {name: float(v) for name, v in metrics.items() if isinstance(v, int | float)}
-    update = ClientUpdate(
-        client_id=task.client_id,
-        version=task.version,
-        delta=delta,
-        num_examples=examples,
-        epochs=task.epochs,
-        round=task.round,
-        steps=None if steps is None else whole(steps),
-        figures=dict(list(figures.items())[:MOST_FIGURES]),
-    )
-    took = float(seconds) if isinstance(seconds, int | float) and isfinite(seconds) else None
-    return Trained(update, unfit, took)
-
-
-def read_evaluated(reply: Message) -> tuple[float, dict[str, float]] | None:
-    """The weight and the metrics of a client's evaluation; None if there is no sense in it."""
-    metrics = dict(_only(reply.content.metric_records) or {})
-    weight = metrics.pop(NUM_EXAMPLES, None)
-    if not isinstance(weight, int | float) or not isfinite(weight) or weight <= 0:
-        return None
-    numbers = {name: float(v) for name, v in metrics.items() if isinstance(v, int | float)}
-    return float(weight), dict(list(numbers.items())[:MOST_FIGURES])
-
-
-def read_name(reply: Message) -> str | None:
-    """The name with which our ClientApp has answered."""
-    record = _only(reply.content.config_records) or {}
-    name = record.get(CLIENT)
-    right = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-    return name if right else None
-
-
-def whole(number: object) -> Any:
-    """A count as a whole number; anything else stays what it is not."""
-    if isinstance(number, float) and number.is_integer():
-        return int(number)
-    return number if type(number) is int else NO_NUMBER
-
-
-def _only(records: Mapping[str, Any]) -> Any:
-    """The record of a kind, where there is exactly one."""
-    return next(iter(records.values())) if len(records) == 1 else None
-
-
-def arrays_of(message: Message) -> ArrayRecord:
-    """The arrays in a message."""
-    found: ArrayRecord | None = _only(message.content.array_records)
-    if found is None:
-        raise UnfitRecordError(Refusal.WRONG_TYPE, "a message must have one record of arrays")
-    return found
-
-
-def config_of(message: Message) -> dict[str, Any]:
-    """The config in a message."""
-    return dict(_only(message.content.config_records) or {})
-
-
-def reply_record(arrays: ArrayRecord | None, metrics: Mapping[str, float]) -> RecordDict:
-    """What a client answers with."""
-    records: dict[str, Any] = {METRICS: MetricRecord(dict(metrics))}
-    if arrays is not None:
-        records[ARRAYS] = arrays
-    return RecordDict(records)
-
-
-def name_record(name: str | None) -> RecordDict:
-    """A client's answer to who it is."""
-    return RecordDict({CONFIG: ConfigRecord({} if name is None else {CLIENT: name})})
 
 
 def check_evaluate_on(evaluate_on: object) -> None:
