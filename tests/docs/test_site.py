@@ -64,7 +64,7 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
 
 def test_the_reference_has_everything_public(site: Path) -> None:
     pages = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
-    modules = {"flower", "guards", "partition", "rules", "__version__"}
+    modules = {"events", "flower", "guards", "partition", "rules", "__version__"}
     missing = [
         name
         for name in set(asyncfeded.__all__) - modules
