@@ -17,6 +17,8 @@ TaskIdentity.run_id = TaskIdentity.task_id = TaskIdentity.node_id = 1
 MESSAGE_UNAVAILABLE, NODE_UNAVAILABLE = 3, 5
 """Flower's codes for a message that it does not have, and for a node that it has given up."""
 
+LONGEST_SECONDS = 5000.0
+
 Answer = Callable[[Message], Message | None]
 """What a node's ClientApp does with a message; None if it never answers."""
 
@@ -32,6 +34,7 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
+        assert self.now < LONGEST_SECONDS, "what a test waits for never happens"
 
 
 @dataclass
