@@ -1,15 +1,16 @@
 """What an update costs beyond training, in each tool that simulates asynchronous training.
 
-    python benchmarks/peers_cost.py [--repeats 9] [--slot-seconds 1]
+    python benchmarks/peers_cost.py [--model mlp] [--threads 1] [--repeats 9] [--slot-seconds 1]
 
 Training is replaced by adding a constant to every parameter. All else is done as in a race of
 `peers.py`: FedAsync (constant), 20 clients of different speeds, all of them at work; this project's
 engine with one worker and its event log. Two models: the MLP of Synthetic-1-1 and one of about a
-million parameters. Contestants take turns as in `peers.py`, each with one torch thread and with
-two; ratios are taken within a repeat, to the engine.
+million parameters. Contestants take turns as in `peers.py`, the peers with one torch thread and
+with two; ratios are taken within a repeat, to the engine.
 """
 
 import argparse
+import signal
 import statistics
 import sys
 from contextlib import ExitStack
@@ -35,10 +36,10 @@ def started(model: str, tool: str, threads: int, envs: Path, scratch: Path) -> C
 
 def race(model: str, arguments: argparse.Namespace, scratch: Path) -> None:
     parameters = sum(parameter.numel() for parameter in MAKERS[model]().parameters())
-    cases = [("engine", 1), *((tool, threads) for tool in ("appfl", "flgo") for threads in (1, 2))]
+    peers = [(tool, threads) for tool in ("appfl", "flgo") for threads in arguments.threads]
     with ExitStack() as running:
         contestants = []
-        for tool, threads in cases:
+        for tool, threads in [("engine", 1), *peers]:
             contestant = started(model, tool, threads, arguments.envs.resolve(), scratch)
             running.callback(contestant.end)
             contestant.wait_until_ready()
@@ -60,12 +61,16 @@ def race(model: str, arguments: argparse.Namespace, scratch: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", action="append", choices=list(MAKERS), help="may be repeated")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--slot-seconds", type=float, default=1.0, help="a turn's length, roughly")
     parser.add_argument("--envs", type=Path, default=BENCHMARKS.parent / ".peers")
     arguments = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # ended from outside, it ends the contestants
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     with TemporaryDirectory(prefix="peers-") as scratch:
-        for model in MAKERS:
+        for model in arguments.model or list(MAKERS):
             race(model, arguments, Path(scratch))
 
 

@@ -50,6 +50,8 @@ def figures_of(
         )
     except subprocess.TimeoutExpired:
         raise CaseFailedError(f"no result within {arguments.longest:g} s") from None
+    if done.returncode < 0:
+        raise CaseFailedError(f"ended by signal {-done.returncode}")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         raise CaseFailedError(lines[-1] if lines else f"exit code {done.returncode}")
