@@ -6,7 +6,8 @@ Training is replaced by adding a constant to every parameter. All else is done a
 `peers.py`: FedAsync (constant), 20 clients of different speeds, all of them at work; this project's
 engine with one worker and its event log. Two models: the MLP of Synthetic-1-1 and one of about a
 million parameters. Contestants take turns as in `peers.py`, the peers with one torch thread and
-with two; ratios are taken within a repeat, to the engine.
+with two; ratios are taken within a repeat, to the engine. The figures are processor time of all
+threads of a process, which other users of the machine change less than time on the clock.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Updates of FedAsync in one tool, whose training adds a constant: for benchmarks/peers_cost.py."""
 
 import argparse
+import time
 from collections.abc import Callable, Mapping
 from typing import get_args
 
@@ -42,7 +43,7 @@ def main() -> None:
     )
     simulation = begin(arguments.tool, work)
     torch.set_num_threads(arguments.threads)  # FLGo sets one
-    serve(answers, simulation.updates, "")
+    serve(answers, simulation.updates, "", clock=time.process_time)
 
 
 if __name__ == "__main__":

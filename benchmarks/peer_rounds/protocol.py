@@ -23,6 +23,9 @@ from peer_rounds.workload import CLIENTS, MODELS
 Rounds = Callable[[int], int]
 """Carries out at least so many client rounds, and says how many."""
 
+Clock = Callable[[], float]
+"""Seconds since some time."""
+
 THREAD_TRIALS = 3
 
 
@@ -57,7 +60,7 @@ def choose_threads(rounds: Rounds) -> str:
     for trial in range(1 + THREAD_TRIALS):
         for threads, measured in rates.items():
             torch.set_num_threads(threads)
-            rate = _rate(rounds)
+            rate = _rate(rounds, time.perf_counter)
             if trial:  # the first is for warming up
                 measured.append(rate)
     chosen = max(rates, key=lambda threads: statistics.median(rates[threads]))
@@ -65,30 +68,36 @@ def choose_threads(rounds: Rounds) -> str:
     return "1 thread" if chosen == 1 else f"{chosen} threads"
 
 
-def serve(answers: TextIO, rounds: Rounds, note: str, lead_in: int = 0) -> None:
+def serve(
+    answers: TextIO,
+    rounds: Rounds,
+    note: str,
+    lead_in: int = 0,
+    clock: Clock = time.perf_counter,
+) -> None:
     """Warm up, say so, and carry out what is asked for until the end of the input.
 
     Before the clock starts, `lead_in` rounds are made: of a contestant that trains ahead, some are
     there already after a pause, and would come for free.
     """
     rounds(CLIENTS)
-    print(json.dumps({"ready": {"rate": _rate(rounds), "note": note}}), file=answers)
+    print(json.dumps({"ready": {"rate": _rate(rounds, clock), "note": note}}), file=answers)
     for line in sys.stdin:
         match line.split():
             case ["go", count]:
                 rounds(lead_in)
-                done, seconds = _timed(rounds, int(count))
+                done, seconds = _timed(rounds, int(count), clock)
                 print(json.dumps({"rounds": done, "seconds": seconds}), file=answers)
             case _:
                 return
 
 
-def _timed(rounds: Rounds, count: int) -> tuple[int, float]:
-    started = time.perf_counter()
+def _timed(rounds: Rounds, count: int, clock: Clock) -> tuple[int, float]:
+    started = clock()
     done = rounds(count)
-    return done, time.perf_counter() - started
+    return done, clock() - started
 
 
-def _rate(rounds: Rounds) -> float:
-    done, seconds = _timed(rounds, CLIENTS)
+def _rate(rounds: Rounds, clock: Clock) -> float:
+    done, seconds = _timed(rounds, CLIENTS, clock)
     return done / seconds
