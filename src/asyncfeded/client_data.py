@@ -44,6 +44,8 @@ def examples_of_clients(
                 f"client {name!r} must have at least 2 examples to hold one out; "
                 f"given {len(examples)}: pass test=… instead"
             )
+        # Not `random_sides`, which sorts: the order of the examples decides the mini-batches, and
+        # so the logs of earlier runs.
         order = randomness.generator(seed, "test-split", name).permutation(len(examples))
         indices = torch.from_numpy(order)
         count = number_held_out(len(examples))

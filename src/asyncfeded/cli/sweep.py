@@ -27,7 +27,7 @@ SHOWN = 10
 DECIDES_NOTHING = {
     *("out", "seed", "workers", "workers_on", "ray_address", "patience", "checkpoint_every"),
 }
-"""Settings that a later call may have others of; the seeds are compared as a list."""
+"""Settings that may differ in a later call, as in `store.states`; seeds are compared as a list."""
 
 
 @click.command(cls=GroupedCommand)

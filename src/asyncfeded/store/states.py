@@ -51,7 +51,12 @@ NOT_DECISIVE = (
     *("workers", "workers_on", "ray_address", "address", "patience"),
     *("out", "data_dir", "checkpoint_every"),
 )
-"""Settings that change how a run is carried out, and nothing that it gives."""
+"""Settings that a later process may have others of: how and where a run is carried out.
+
+On the virtual clock they change no result. On Ray `patience` does: it decides which clients are
+started again. So do the machines, and no run on Ray gives the same twice. Whoever goes on must be
+free to give slow clients more time, as to name another cluster.
+"""
 LONGEST_TEXT = 200
 VERSION = "package_version"
 
