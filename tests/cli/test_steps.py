@@ -25,6 +25,16 @@ def test_a_step_that_takes_long_says_that_it_goes_on() -> None:
         wait_until(lambda: output.getvalue().count("  still drawing Figure 1: 0 s\n") == 2)
 
 
+def test_steps_that_are_not_said_do_not_put_off_the_next_line() -> None:
+    output = StringIO()
+    with Steps(Console(file=output), quiet_seconds=0.5) as step:
+        began = time.monotonic()
+        while time.monotonic() < began + 60 and not output.getvalue():
+            step("loading", said=False)
+            time.sleep(0.01)
+    assert output.getvalue().startswith("  still loading: ")
+
+
 def test_an_error_in_a_step_ends_the_lines() -> None:
     output = StringIO()
     with pytest.raises(ZeroDivisionError):

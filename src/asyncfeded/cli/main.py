@@ -3,6 +3,8 @@
 A command is loaded when it is called or when the help lists it, and what it runs on when it runs.
 """
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -54,6 +56,8 @@ def main() -> None:
     """Run the command line; what the user can mend is said in one line, with exit code 2."""
     _let_sigterm_interrupt()
     _show_any_text()
+    # At its end Python would look through all that torch and others have made: a silent second.
+    atexit.register(gc.freeze)
     try:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:

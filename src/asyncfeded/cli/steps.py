@@ -35,15 +35,17 @@ class Steps:
         self._news = threading.Condition()
         self._step = ""
         self._since = 0.0
+        self._said_at = time.monotonic()
         self._ended = False
         self._thread = threading.Thread(target=self._remind, daemon=True)
 
     def __call__(self, step: str, *, said: bool = True) -> None:
-        """Begin a step; with `said=False` it is named in a line only if it takes long."""
+        """Begin a step; with `said=False` it is named only once nothing was printed for a while."""
         with self._news:
             self._step, self._since = step, time.monotonic()
             if said:
                 say(self._console, step)
+                self._said_at = self._since
             self._news.notify()
 
     def __enter__(self) -> Self:
@@ -65,10 +67,10 @@ class Steps:
         # If nobody reads any more, whoever prints next will say so.
         with suppress(AsyncFedEDError), self._news:
             while not self._ended:
-                silent = time.monotonic() - max(self._since, written_at(self._console))
+                silent = time.monotonic() - max(self._said_at, written_at(self._console))
                 if self._step and silent >= self._quiet_seconds:
                     seconds = time.monotonic() - self._since
                     with _printing:
                         say(self._console, f"  still {self._step}: {seconds:.0f} s")
-                    silent = 0.0
+                    self._said_at, silent = time.monotonic(), 0.0
                 self._news.wait(self._quiet_seconds - silent if self._step else None)
