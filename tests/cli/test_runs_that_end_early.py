@@ -110,8 +110,7 @@ def test_a_signal_ends_the_run_with_all_its_files(tmp_path: Path, ending: signal
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert errors.strip() == (
-        f"interrupted; to go on: asyncfeded resume {tmp_path}; a run's folder holds what there was "
-        "until then: the last version in model.safetensors, and a summary.json that says "
-        "finished: false"
+        f"interrupted; to go on: asyncfeded resume {tmp_path}; a run's folder holds its results so "
+        "far: the last version in model.safetensors, and a summary.json that says finished: false"
     )
     check_folder(tmp_path, "KeyboardInterrupt")

@@ -22,13 +22,13 @@ from asyncfeded.store.signals import decoded
 from asyncfeded.store.states import tree_of
 
 WALL_SECONDS = 60.0
-"""How often a run is saved if nothing else is said, in seconds of real time."""
+"""Seconds of real time between two saves, unless `every` is given."""
 LARGEST_SHARE = 0.02
 """Saving takes at most this share of real time, unless `every` asks for more."""
 LARGEST_JOURNAL = 2**30
-"""A journal that is longer than this and than four snapshots is begun anew with a snapshot."""
+"""A journal with more bytes than this and than four snapshots is replaced by a new snapshot."""
 LOG_FILE = "events.jsonl"
-"""The log of a run that keeps no other: a run goes on only with its whole log."""
+"""Where the log is kept if the caller keeps none: a run goes on only with its whole log."""
 
 
 OVER = b""
@@ -59,8 +59,8 @@ class Checkpoint:
     saved about once in a minute of real time. The folder is empty again once the run has reached
     its end.
 
-    In real time nothing that was acknowledged is lost: every signal of a client is written to a
-    journal in the folder, and is safe on the disk, before the client hears what became of it.
+    In real time, no acknowledged update is lost: every signal of a client is written to a journal
+    in the folder, and is safe on the disk, before the client gets its answer.
 
     Callbacks with `state()` and `restore(state)` are saved and restored too, as all of ours are.
     """
@@ -79,12 +79,12 @@ class Checkpoint:
 
     @property
     def log_path(self) -> Path:
-        """Where the log is kept if nobody else keeps it."""
+        """Where the log is kept if the caller keeps none."""
         return self.folder / LOG_FILE
 
     @contextmanager
     def opened(self, resume: bool) -> Iterator[SavedRun | None]:
-        """Keep the folder for this process; gives the saved run to go on with, if asked to."""
+        """Lock the folder for this process; yield the saved run to go on with, if `resume`."""
         if resume and not self.folder.is_dir():
             raise self._nothing_saved()
         with RealDisk(self.folder) as disk, self.opened_on(disk, Journal(disk), resume) as saved:

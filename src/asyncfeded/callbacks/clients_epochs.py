@@ -10,7 +10,7 @@ from asyncfeded.runtime.events import Event, Joined, Left, Received, Replaced, R
 
 
 class ClientsEpochs:
-    """K by client, and how many clients have each K: another thread may ask while a run goes on."""
+    """K of each client, and how many clients have each K; any thread may read it during a run."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -50,7 +50,10 @@ class ClientsEpochs:
         return self._total / max(1, len(self._of_client))
 
     def quantiles(self, shares: Sequence[float]) -> list[int]:
-        """The K that so large a share of the clients has at most; empty if nobody takes part."""
+        """For each share, the K that this share of the clients has at most; 0.5 is the median.
+
+        Empty if nobody takes part.
+        """
         with self._lock:
             clients_with = sorted(self._clients_with.items())
             clients = len(self._of_client)

@@ -1,4 +1,4 @@
-"""An address to listen on: what is wrong with it is said in one line, before anything begins."""
+"""Check an address to listen on before a run begins; an error is one clear line."""
 
 import errno
 import socket
@@ -30,7 +30,7 @@ def check_listening(host: object, port: object) -> None:
 
 @contextmanager
 def listening_errors(host: str, port: int) -> Iterator[None]:
-    """Say in one line why nobody can listen there, and what to do."""
+    """Turn an error into one line: why this process cannot listen there, and what to do."""
     try:
         yield
     except (OSError, UnicodeError) as error:

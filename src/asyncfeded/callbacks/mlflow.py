@@ -15,9 +15,9 @@ class MLflow(Tracker):
 
     `uri` is a folder, whose file mlflow.db then holds any number of runs, or what MLflow calls a
     tracking URI: a server or a database. The run is named after its rule unless `run_name` is
-    given; `run_id` is MLflow's name for it. There are all metrics, every figure of the rule, and
-    K of each client, or of the first `clients` that are heard; the updates between two evaluations
-    make one point, their mean. A step is a version of the model, and times are the run's own
+    given; `run_id` is MLflow's name for it. It gets all metrics, every figure of the rule, and K of
+    the first `clients` clients that send an update. The updates between two evaluations make one
+    point, their mean. A step is a version of the model, and times are the run's own
     seconds. The status is FINISHED, also of a run that a callback stopped, KILLED after an
     interrupt, or FAILED.
 

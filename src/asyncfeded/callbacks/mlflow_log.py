@@ -128,7 +128,7 @@ class MLflowLog:
 
     @contextmanager
     def _said_in_one_line(self) -> Iterator[None]:
-        """Say of whatever MLflow raises which store it is about."""
+        """Turn any error of MLflow's into one line that names the store."""
         try:
             yield
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What a run shows while it runs: a live line on a terminal, plain lines elsewhere."""
+"""Show where a run stands: a live line on a terminal, plain lines elsewhere."""
 
 import time
 from collections import deque
@@ -70,8 +70,8 @@ class Progress:
         self._last_drawn = self._started
         self._plain_lines = 0
         bar = [BarColumn(bar_width=BAR_WIDTH)] if console.width >= WIDTH_WITH_A_BAR else []
-        # The clock runs on in a thread of rich's own, which is there while this is entered: a run
-        # has forked its workers before.
+        # rich draws the clock in a thread, from `__enter__` to `__exit__`. A run forks its workers
+        # before: none must be forked while another thread runs.
         self._live = Bars(
             TextColumn("[bold]{task.description}"),
             *bar,
@@ -129,7 +129,7 @@ class Progress:
         self._live.console.print(line, soft_wrap=True, highlight=False, markup=False)
 
     def status(self, width: float = inf) -> str:
-        """Where the run stands, in as much as fits; staleness or lag is the median of the last."""
+        """Where the run stands, as much as fits; staleness or lag is the median of the last 50."""
         run = self._run
         if run is None:
             return ""

@@ -24,9 +24,9 @@ class Prometheus:
         federate(model, datasets, world=Ray(), callbacks=[Prometheus()])
 
     While the run goes on they are at `url`, http://127.0.0.1:9464/metrics: updates, refusals and
-    lost rounds by reason, staleness, K, the last evaluation and more. Nobody is asked for a
-    password, and nothing is encrypted: so only this machine can read them unless another `host` is
-    given, such as 0.0.0.0 for everybody. Port 0 takes any that is free; `url` then says which.
+    lost rounds by reason, staleness, K, the last evaluation and more. There is no password and no
+    encryption. So only this machine can read them, unless another `host` is given: 0.0.0.0 is for
+    every machine that reaches this one. Port 0 takes any that is free; `url` then says which.
 
     Needs the extra `serve`: `pip install 'asyncfeded[serve]'`.
     """

@@ -26,7 +26,7 @@ from asyncfeded.runtime.transport import AWAY, REJOINED, SUSPENDED
 NAMES_OF_A_RUN = ("task", "on", "seed")
 """The settings that tell a run from others, where it has them."""
 MOST_REASONS = 20
-"""A world may give any number of reasons why a round was lost; further ones count as `other`."""
+"""How many reasons for a lost round are told apart; a world may give more, all `other`."""
 OTHER = "other"
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 STALENESS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -104,7 +104,7 @@ class Metrics:
                 pass
 
     def _begin(self, rule: str, run: Run) -> None:
-        """Read from now on what is known of the run whenever somebody asks."""
+        """Add the figures that are read from the run itself, at every request."""
         named = {name: str(run.settings[name]) for name in NAMES_OF_A_RUN if name in run.settings}
         self._info.info({"rule": rule, **named})
         self._gauge("run_seconds", "Seconds of the run until now.").set_function(
@@ -153,7 +153,7 @@ class Metrics:
 
 
 class _EpochsOfClients(Collector):
-    """K over the clients that take part, when somebody asks: a number of each share of them."""
+    """K of the clients that take part, computed for each request: a value per share of them."""
 
     def __init__(self, epochs: ClientsEpochs) -> None:
         self._epochs = epochs
@@ -162,7 +162,7 @@ class _EpochsOfClients(Collector):
         """Give K at every share of the clients, from the least to the most."""
         family = GaugeMetricFamily(
             "asyncfeded_client_epochs",
-            "K of the clients that take part: this share of them has at most so much.",
+            "K of the clients that take part: this share of them has at most this K.",
             labels=["share"],
         )
         for share, epochs in zip(SHARES, self._epochs.quantiles(SHARES), strict=False):

@@ -11,9 +11,9 @@ class TensorBoard(Tracker):
 
         federate(model, datasets, callbacks=[TensorBoard("runs/tensorboard/first")])
 
-    Look at them with `tensorboard --logdir runs/tensorboard`, also while the run goes on. There are
-    all metrics, every figure of the rule, and K of each client, or of the first `clients` that send
-    an update; the updates between two evaluations make one point, their mean. A step is a version
+    Look at them with `tensorboard --logdir runs/tensorboard`, also while the run goes on. It
+    shows all metrics, every figure of the rule, and K of the first `clients` clients that send an
+    update. The updates between two evaluations make one point, their mean. A step is a version
     of the model, and the axis "Relative" has the run's own seconds. The page "HParams" has the
     run's settings, the page "Text" how it ended. Give every run a folder of its own.
 

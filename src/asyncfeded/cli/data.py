@@ -91,7 +91,12 @@ def list_command(data_dir: Path | None) -> None:
 @data.command()
 @click.argument("what", metavar="TASK|FILE")
 @click.option("--clients", default=10, show_default=True, help="how many clients")
-@click.option("--data-seed", default=0, show_default=True, help="the seed of the choice or deal")
+@click.option(
+    "--data-seed",
+    default=0,
+    show_default=True,
+    help="the seed by which clients are chosen or a file is dealt out",
+)
 @click.option(
     "--min-examples", type=int, help="of a task: choose clients with at least this many examples"
 )
@@ -116,7 +121,7 @@ def list_command(data_dir: Path | None) -> None:
 @click.option("--alpha", default=0.5, show_default=True, help="of the Dirichlet distribution")
 @click.option("--shards-per-client", default=2, show_default=True, help="of the partition shards")
 @click.option("--labels", default="y", show_default=True, help="the array or column of labels")
-@click.option("--column", help="the array or column that says whose an example is")
+@click.option("--column", help="the array or column with the client of each example")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -130,7 +135,7 @@ def list_command(data_dir: Path | None) -> None:
     type=click.Path(path_type=Path),
     metavar="PICTURE",
     callback=_picture,
-    help="of a task with images: draw some of every client's to this file too",
+    help="of a task with images: also draw some of each client's, to this file",
 )
 def show(what: str, out: Path, samples: Path | None, **options: Any) -> None:
     """Draw how many examples of each class each client has.

@@ -1,7 +1,7 @@
 """An interrupt of a command, and what it leaves."""
 
 OF_A_RUN = (
-    "a run's folder holds what there was until then: the last version in model.safetensors, and a "
+    "a run's folder holds its results so far: the last version in model.safetensors, and a "
     "summary.json that says finished: false"
 )
 OF_A_SWEEP = "the folder keeps the trials that were finished, in sweep.csv"

@@ -22,8 +22,8 @@ def resume(folder: Path, workers: str | None, ray_address: str | None, serve: st
     """Go on with the run, comparison or sweep in FOLDER, which was interrupted or killed.
 
     Log, accuracy.csv, clients.csv and model become the same as without the interruption, for any
-    number of workers before and after. On Ray no update is lost that was acknowledged. Runs of a
-    comparison that were finished are kept, and so are the trials of a sweep.
+    number of workers before and after. On Ray, no acknowledged update is lost. Finished runs
+    of a comparison and finished trials of a sweep are kept.
 
     \b
     Examples:

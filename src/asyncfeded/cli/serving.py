@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 serve_option = click.option(
     "--serve",
     metavar="[HOST:]PORT",
-    help="let Prometheus read the run here while it goes on, such as 9464; port 0 takes any that "
-    "is free [default host: 127.0.0.1, for this machine only]",
+    help="serve the run's figures to Prometheus at this address while it goes on, such as 9464; "
+    "port 0: any free one [default host: 127.0.0.1, for this machine only]",
 )
 
 

@@ -38,14 +38,19 @@ DECIDES_NOTHING = {
     metavar="TEXT",
     help="what to search, as lam=0.1:10:log, lam=1:5 or kappa=0,0.5,1; may be repeated",
 )
-@click.option("--trials", type=click.IntRange(1), default=20, help="how many in all [default: 20]")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=20,
+    help="how many trials in all, with earlier ones [default: 20]",
+)
 @click.option(
     "--sampler",
     type=click.Choice(["tpe", "grid", "random"]),
     default="tpe",
     help="how points are chosen: by Optuna's TPE, all of a grid, or at random [default: tpe]",
 )
-@click.option("--metric", default="accuracy", help="what is to be good [default: accuracy]")
+@click.option("--metric", default="accuracy", help="which metric is to be best [default: accuracy]")
 @config_option
 @overwrite_option
 def sweep(
@@ -59,8 +64,8 @@ def sweep(
 ) -> None:
     """Search for good hyperparameters; print a table, write sweep.csv and best.toml.
 
-    A trial is a run with every seed that is given; the mean of their best values counts. The
-    folder keeps all trials: a second call with more --trials goes on, also after an interrupt.
+    A trial makes a run for each seed; its value is the mean of the runs' best values. The folder
+    keeps all trials: a second call with more --trials goes on, also after an interrupt.
 
     \b
     Examples:

@@ -17,8 +17,8 @@ START_SECONDS = 120.0
 class Actor:
     """A process somewhere in the cluster that carries out the calls of one object.
 
-    `prepare` makes the object there, from a recipe that lies in the object store while this is
-    held. When the process dies, its calls raise, and Ray starts it anew. Until it is prepared
+    `prepare` makes the object there. Its recipe stays in the object store as long as this Actor
+    exists. When the process dies, its calls raise, and Ray starts it anew. Until it is prepared
     again, calls return None.
     """
 
@@ -87,7 +87,7 @@ def wait_until_prepared(actors: Mapping[str, Actor], what: str) -> None:
         missing = ", ".join(name for name, call in calls.items() if call in late)
         raise ClusterError(
             f"{what} must be ready within {START_SECONDS:g} s; not ready: {missing} "
-            "(has the cluster too few CPUs that are free, or too little memory?)"
+            "(has the cluster too few free CPUs, or too little memory?)"
         )
     for name, call in calls.items():
         try:

@@ -22,10 +22,10 @@ from asyncfeded.core.errors import ClusterError
 LOOPBACK = "127.0.0.1"
 NO_PORT = "-1"
 """Where prometheus_client is installed, Ray's helpers would serve figures of their own, at fixed
-ports that ask for no token. At a port that cannot be, they say so in their log and serve none."""
+ports that ask for no token. Given an impossible port, they log an error and serve nothing."""
 NO_PORTS_FOR_FIGURES = {"AUTOSCALER_METRIC_PORT": NO_PORT, "DASHBOARD_METRIC_PORT": NO_PORT}
 OLDEST_RAY = "2.55"
-"""The first version that was tried: tokens came with 2.52."""
+"""The oldest version that was tested; Ray has tokens since 2.52."""
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _private_folder() -> Path:
     """A folder that only this user can enter.
 
     Ray lets everybody write into the folder that it is given, so that must be inside this one.
-    Its path is short, because a path of more than about 100 characters is none for a socket.
+    Its path is short, because a socket's path may have about 100 characters at most.
     """
     place = os.environ.get("RAY_TMPDIR")
     if place is None and sys.platform == "darwin":

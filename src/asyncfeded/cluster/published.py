@@ -1,4 +1,4 @@
-"""How the model of a version travels to clients."""
+"""How a version of the model reaches the clients."""
 
 from typing import Any
 from weakref import ref

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """Time is real: every client is a process of a Ray.
+    """Time is real: every client is a process on Ray.
 
     Without `address`, a Ray is started on this machine and ended with the run; otherwise the run
     joins the cluster there. Clients are as fast as their machines, or as slow as `devices` where
-    these are given. A client that takes `patience` times as long as is usual for it is started
-    again. `memberships` say who joins late or leaves, `availability` when each client is there: who
-    goes away loses its round, unless `devices` are given, which can let it wait.
+    these are given. A client that takes more than `patience` times its usual time is started
+    again. `memberships` say who joins late or leaves, `availability` when each client is there. Who
+    goes away loses its round; only with `devices` can the round end later instead.
     """
 
     address: str | None = None
@@ -117,7 +117,7 @@ class Ray:
                 after += time.hangs
             else:
                 before += time.hangs
-            # Nobody can sleep for ever; to the end of the run is as long.
+            # An endless time cannot be slept; to the end of the run is enough.
             before, compute, after = (min(s, setup.seconds) for s in (before, time.compute, after))
             return Imposed(before, compute, after, time.lost)
 
@@ -129,7 +129,7 @@ class RayWorkers:
     """This many workers of a virtual world, on a Ray: `Virtual(workers=RayWorkers(32, address))`.
 
     Without `address`, the Ray is started on this machine. Each worker asks for `cpus` of the
-    cluster; without, for the largest share with which all fit in.
+    cluster; without, for the largest share at which all workers fit.
     """
 
     number: int

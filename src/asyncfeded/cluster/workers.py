@@ -35,7 +35,7 @@ MOST_LOSSES = 10
 class RayWorkerPool(ProcessPool):
     """Trains ahead of time on `workers` processes of a Ray, the task due first before others.
 
-    Each asks for `cpus` of the cluster; without, for the largest share with which all fit in.
+    Each asks for `cpus` of the cluster; without, for the largest share at which all fit.
     """
 
     def __init__(
@@ -116,8 +116,8 @@ class RayWorkerPool(ProcessPool):
             heapq.heappush(self._waiting, queued)
         if self._losses > MOST_LOSSES or now - self._lost_since > START_SECONDS:
             raise ClusterError(
-                f"workers were lost, {self._losses} jobs and {now - self._lost_since:.0f} s long "
-                f"without a result between; the last: {reason}"
+                f"workers were lost, {self._losses} jobs in a row; there was no result for "
+                f"{now - self._lost_since:.0f} s; the last: {reason}"
             )
         self._calls[self._actors[index].prepare()] = index, None
 

@@ -109,8 +109,8 @@ class TheDevices(_Group):
     )
     hang_draws: Literal["seed", "authors"] = Field(
         "seed",
-        description="whose random numbers lose rounds: the seed's, or the authors' own for this P, "
-        "which need the paper's devices",
+        description="which draws decide the lost rounds: the seed's, or the authors' own for this "
+        "P, which need the paper's devices",
     )
     hangs_from: Path | None = Field(
         None,
@@ -161,7 +161,9 @@ class TheTraining(_Group):
 class TheServer(_Group):
     """The server."""
 
-    max_staleness: float | None = Field(None, gt=0, description="Γ: discard what is staler")
+    max_staleness: float | None = Field(
+        None, gt=0, description="Γ: discard updates that are staler"
+    )
     history: Keep = Field(
         "leased",
         description="versions kept: those in use, all as in the paper, or a sketch of those in use",
@@ -188,7 +190,10 @@ class TheCarryingOut(_Group):
         None, description="a Ray cluster to join [default: one of our own on this machine]"
     )
     patience: float = Field(
-        PATIENCE, ge=1, description="on Ray, how many times its usual time a client may take"
+        PATIENCE,
+        ge=1,
+        description="on Ray, how many times its usual time a client may take; then it is started "
+        "again",
     )
     evaluate_every: float = Field(2.0, gt=0, description="seconds between evaluations")
     kernel: Literal["auto", "torch", "compiled"] = Field(

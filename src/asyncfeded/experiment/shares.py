@@ -82,7 +82,7 @@ def shares_of_file(path: Path, dealing: Dealing) -> Shares:
             )
         case "column":
             if dealing.column is None:
-                raise SettingError("column must name the column that says whose an example is")
+                raise SettingError("column must name the column with the client of each example")
             column = read_column(path, dealing.column, "column")
             if len(column) != len(values):
                 raise FileError(

@@ -1,6 +1,6 @@
 """The random numbers of the authors' own runs.
 
-Their code is not published, but their generator can be told from the rows of their clients: it is
+Their code is not published, but the rows of their clients show which generator they used: it is
 Python's, seeded with 11 plus the client's number, and a round draws
 
     the transfer's coefficient    0.5 + random()

@@ -1,4 +1,4 @@
-"""The virtual clock: a heap of things to come."""
+"""The virtual clock: a heap of events to come."""
 
 import heapq
 from itertools import count

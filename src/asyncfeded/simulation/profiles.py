@@ -50,9 +50,9 @@ class PaperMachine:
     same slopes, and on Synthetic-1-1 0.006 s more that do not shrink.
     """
     gap_seconds: float
-    """The time between rows: what the ten clients' rows lack of a common end, per row."""
+    """The time between two rows of a client: the time that its rows do not cover, per row."""
     start_up_seconds: float
-    """What a client's first round takes longer, and so its hang: the mean over clients."""
+    """How much longer a client's first round takes, and in proportion its hang: the mean of all."""
     contention: tuple[float, float]
     """Floor f and rate r: the compute of asynchronous rounds takes f + (1 − f) / (1 + r · P).
 
@@ -60,9 +60,9 @@ class PaperMachine:
     at all ten P.
     """
     asynchronous_jitter: float
-    """The standard deviation of a round's seconds over its mean compute, the mean of clients and P.
+    """The standard deviation of a round's seconds, in units of its mean compute.
 
-    The spread of the transfer is in it.
+    The mean over clients and P; it includes the spread of the transfer.
     """
     synchronous_jitter: float
 

@@ -6,7 +6,7 @@ microseconds, which matters where a round takes less than a millisecond.
 The thread that asks for results is called the asker; the other threads are helpers. While the asker
 waits for a result, it trains too, so that there are as many threads as workers.
 
-The asker takes the job that is due first: only the asker can bring new tasks, so it should get on.
+The asker takes the job that is due first: only the asker can bring new tasks.
 A helper takes the last of the jobs that are due soon, which is mostly a long round. If helpers took
 the job that is due first, a long round would start only when it is due, and all would wait for it.
 An update takes memory until it is asked for. So when many updates are there, helpers take the job
@@ -28,8 +28,8 @@ from asyncfeded.runtime.jobs import Key, measured, trained_here
 from asyncfeded.runtime.look_ahead import LookAhead, Queued, key_of_job
 
 SOON_PER_WORKER = 16
-"""How many jobs count as due soon, and how many updates may be made ahead before helpers take what
-is due first: enough for a long round to be begun in time."""
+"""Per worker: how many jobs count as due soon, so that a long round begins in time. Once more
+updates than this are made ahead, helpers take the job that is due first."""
 
 
 class _Job(NamedTuple):
@@ -93,7 +93,7 @@ class ThreadPool(LookAhead):
             thread.start()
 
     def close(self) -> None:
-        """Let every thread end its task, and no other begin."""
+        """Let every thread finish its task, and begin no other."""
         self._is_closed = True
         for _ in self._threads:
             self._ready.put(None)
@@ -112,7 +112,7 @@ class ThreadPool(LookAhead):
         self._ready.put(None)
 
     def _wait_for(self, key: Key) -> object:
-        """Carry out what is due first until this is there, or nothing is left to do."""
+        """Carry out jobs, the first due first, until this result is there or no job is left."""
         outcome = self._outcomes.pop(key)
         while outcome.empty() and (job := self._job_for_asker()) is not None:
             _carry_out(job)

@@ -1,4 +1,4 @@
-"""The virtual clock as a transport: who arrives when is drawn, what they bring is trained."""
+"""The virtual clock as a transport: times of arrival are drawn, updates are trained."""
 
 from collections.abc import Sequence
 from math import inf, isfinite

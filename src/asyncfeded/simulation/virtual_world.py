@@ -44,12 +44,12 @@ class WorkersElsewhere(Protocol):
 class Virtual:
     """Time is virtual: devices say how long a round takes, and training waits for nobody.
 
-    Without `devices`, clients have log-normal speeds and work in proportion to their data, at least
-    that of 32 examples; `suspension` is then the probability P that a round is lost and its client
-    hangs. `workers` train at once, on this machine's cores or, as `RayWorkers(32, address)`, on a
-    cluster; their number changes no result. With `at_work`, this many clients work at once, drawn
-    by the seed; a `selection` draws in a way of your own. `memberships` say who joins late or
-    leaves, `availability` when each client is there.
+    Without `devices`, clients have log-normal speeds, and an epoch takes longer the more examples a
+    client has; fewer than 32 count as 32. `suspension` is then the probability P that a round is
+    lost and its client hangs. This many `workers` train at once, on this machine's cores or, as
+    `RayWorkers(32, address)`, on a cluster; their number changes no result. With `at_work`, this
+    many clients work at once, drawn by the seed; a `selection` of your own draws in another way.
+    `memberships` say who joins late or leaves, `availability` when each client is there.
     """
 
     devices: Devices | None = None
