@@ -58,11 +58,16 @@ def choose_threads(rounds: Rounds) -> str:
     """Set as many torch threads as are faster, one or two; say which."""
     rates: dict[int, list[float]] = {1: [], 2: []}
     for trial in range(1 + THREAD_TRIALS):
-        for threads, measured in rates.items():
+        trials = {}
+        for threads in rates:
             torch.set_num_threads(threads)
-            rate = _rate(rounds, time.perf_counter)
-            if trial:  # the first is for warming up
-                measured.append(rate)
+            trials[threads] = _rate(rounds, time.perf_counter)
+        if trial == 0:  # for warming up; where cores are taken, two threads may wait very long
+            fastest = max(trials.values())
+            rates = {threads: [] for threads, rate in trials.items() if rate > fastest / 3}
+        else:
+            for threads, rate in trials.items():
+                rates[threads].append(rate)
     chosen = max(rates, key=lambda threads: statistics.median(rates[threads]))
     torch.set_num_threads(chosen)
     return "1 thread" if chosen == 1 else f"{chosen} threads"
