@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asyncfeded_paper.record import Record
     from asyncfeded_paper.work import Standing, Unit
 
-STATUS_SECONDS = 2.5
+STATUS_SECONDS = 2.0
 """How long nothing is printed at most in a file or a pipe."""
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from asyncfeded.cli.output import say, written_at
 from asyncfeded.core.errors import AsyncFedEDError
 
-QUIET_SECONDS = 2.5
-"""How long nothing is printed at most."""
+QUIET_SECONDS = 2.0
+"""How long nothing is printed at most; Python takes some time before this begins to count."""
 AT_WORK = "at work"
 """The step of everything that events tell of: the runs themselves."""
 
