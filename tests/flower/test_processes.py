@@ -193,9 +193,14 @@ def test_an_interrupt_ends_every_process_of_the_example(tmp_path: Path) -> None:
         "--out",
         out,
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as process:
-        superlink = out / "processes" / "hospital-0.log"
-        wait_until(superlink.exists)
+    with subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        # What starts the tests in the background may ignore it, and this is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        wait_until((out / "processes" / "hospital-0.log").exists)
         wait_until(lambda: len(list(marked(str(out)))) >= 4)
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
