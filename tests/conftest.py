@@ -1,5 +1,6 @@
 """How tests are spread over processes, and what those of Ray share."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,11 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         return next((TOGETHER[start] for start in TOGETHER if nodeid.startswith(start)), nodeid)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: the tests of Ray and of Flower mostly wait."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Together:
