@@ -229,7 +229,7 @@ def test_a_terminal_shows_live_progress(tmp_path: Path) -> None:
     text = shown.decode()
     assert "100%" in text
     assert "━" in text
-    assert "updates/s" in text
+    assert re.search("updates/(s|min)", text)  # by the minute on a busy machine
 
 
 @pytest.mark.slow
