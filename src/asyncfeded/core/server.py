@@ -381,16 +381,13 @@ class Server:
         for figure in decision.figures.values():
             if not math.isfinite(figure):
                 return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
-        if decision.mix is None:
-            mixed = None
-        else:
-            self._check_mix(decision.mix, step)
-            mixed = self._mixed(decision.mix, arrival)
+        is_kept = step is None and decision.mix is None
+        mixed = self._mixed(decision, arrival)
         # The client's version is no longer needed, so its memory can take the next one.
         del arrival
         self._give_back(client)
         stepped = mixed if step is None else self._stepped(step)
-        if stepped is None and not (step is None and decision.mix is None):
+        if stepped is None and not is_kept:
             self._drop_what_was_kept()
             return _Outcome(Refusal.STEP_NOT_FINITE, lag, delta_norm)
         if self._statistics is not None and statistics is not None:
@@ -448,9 +445,12 @@ class Server:
             lambda start, out: vectors.add_scaled(start, float(step.scale), step.direction, out=out)
         )
 
-    def _mixed(self, share: float, arrival: Arrival) -> Vector | None:
-        """x_t mixed with the client's model, in memory for the next version; None as above."""
-        weight, base, delta = float(share), arrival.base, arrival.delta
+    def _mixed(self, decision: Decision[Any], arrival: Arrival) -> Vector | None:
+        """x_t mixed with the client's model, if the rule says so; None also if it is not finite."""
+        if decision.mix is None:
+            return None
+        self._check_mix(decision.mix, decision.step)
+        weight, base, delta = float(decision.mix), arrival.base, arrival.delta
         return self._filled(lambda start, out: vectors.mix(start, weight, base, delta, out=out))
 
     def _filled(self, fill: Callable[[Vector, Vector], bool]) -> Vector | None:
